@@ -193,12 +193,6 @@ def test_numbers_that_do_not_describe_a_bearing_are_refused(constraint, changed,
 
 
 @PLAIN
-def test_a_constraint_with_a_compliance_is_a_bushing():
-    with pytest.raises(TypeError, match=r"no argument 'compliance'; use the force Bushing\.in_place_of"):
-        rb.ModelBuilder().add_constraint(HINGE, compliance=1e-8)
-
-
-@PLAIN
 def test_a_free_axis_has_no_stiffness():
     bushing = rb.Bushing("a", "b", stiffness=np.eye(6), free_axis=True)
     with pytest.raises(rb.ArgumentError, match=r"last row of its stiffness is .*expected zeros, because"):

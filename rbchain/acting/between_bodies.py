@@ -190,7 +190,8 @@ class Bushing(Force):
         """Make a stiff bushing that acts in place of a constraint, and gives way under load.
 
         Use it for loops that close only with perfect dimensions, and for redundant bearings, whose forces then are
-        unique. Do not add the constraint to the model.
+        unique. Do not add the constraint to the model. `ModelBuilder.add_constraint` makes compliant constraints with
+        longer steps; bushings also act in functions that do not support them, such as `equilibrium`.
 
         Parameters
         ----------

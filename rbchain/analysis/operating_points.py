@@ -147,6 +147,7 @@ def conditions_of(
         q, qd and tau of all samples: (samples, n).
     t : (samples,) array
     """
+    model.kernel_model.refuse_compliance(function)
     # derivatives in float32 would be too inexact for a linear analysis
     given = (model.neutral() if states[0] is None else states[0], *states[1:])
     q, qd, tau = (real_array(name, x, ArgumentError) for name, x in zip(names, given, strict=True))

@@ -83,4 +83,4 @@ def random_states(
     q = np.broadcast_to(model.neutral() if q is None else q, (options.batch, model.nq))
     q = model.integrate(q, states[0]) if options.spread else q  # the given numbers, to the last bit
     qd = states[1] if qd is None else qd + states[1]
-    return assembled_states(model, q, qd) if model.constraint_names else (q, qd)
+    return assembled_states(model, q, qd) if model.kernel_model.is_rigid_row.any() else (q, qd)

@@ -74,7 +74,7 @@ def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
 
 def _closed_positions(model: Model) -> np.ndarray | None:
     """Return the positions nearest to the neutral ones that satisfy the constraints; None for the neutral ones."""
-    if not model.constraint_names:
+    if not model.kernel_model.is_rigid_row.any():
         return None
     q = model.assemble(model.neutral(), on_failure="ignore")
     return q if np.isfinite(q).all() else None

@@ -12,6 +12,7 @@ from ..common.failures import OnFailure, checked_on_failure
 from ..common.real_arrays import FloatArray
 from ..errors import ArgumentError, AssemblyError, raise_or_warn
 from ..model.arguments import named_samples
+from ..model.kernel_model import KernelModel
 from ..model.loop_geometry import is_turned_over
 from .attributes import Attributes
 from .pseudo_inverses import damped_solution, product
@@ -80,7 +81,7 @@ class Assembly(Attributes):
         >>> builder.build().assemble([0.5, 0.4], fixed=["left"]).round(6).tolist()
         [0.5, 0.5]
         """
-        model = self.kernel_model.closed_chain("assemble")
+        model = self._chain_to_assemble("assemble")
         checked_on_failure(on_failure, ArgumentError)
         free = self._free_dofs(fixed)
         (given,), dtype, batch = model.state_arguments.check(("q_guess",), (q_guess,))
@@ -145,13 +146,13 @@ class Assembly(Attributes):
         >>> builder.build().assemble_velocities([0.5, 0.5], [2.0, 0.0], fixed=["left"]).round(6).tolist()
         [2.0, 2.0]
         """
-        model = self.kernel_model.closed_chain("assemble_velocities")
+        model = self._chain_to_assemble("assemble_velocities")
         checked_on_failure(on_failure, ArgumentError)
         free = self._free_dofs(fixed)
         states = (q, qd_guess)
         (q_given, qd), dtype, _ = model.state_arguments.check(("q", "qd_guess"), states)
         q_given, qd = q_given.astype(np.float64), np.array(qd, np.float64)
-        J = self.constraint_jacobian(q_given)
+        J = self._rigid_jacobian(q_given)
         for _ in range(2):  # the second pass removes the round-off of the first
             qd = qd - damped_solution(J * free, product(J, qd), 0.0)
         rest = np.abs(product(J, qd)).max(-1)
@@ -168,6 +169,23 @@ class Assembly(Attributes):
             raise_or_warn(error, on_failure == "raise" or not failed.ndim, stacklevel=3)
         return found
 
+    def _chain_to_assemble(self, function: str) -> KernelModel:
+        """Return the kernel model. Raises a ModelError if no constraint is rigid."""
+        model = self.kernel_model.closed_chain(function)
+        if not model.is_rigid_row.any():
+            model.refuse_compliance(
+                function, "No positions satisfy compliant constraints exactly: assemble a model with rigid constraints"
+            )
+        return model
+
+    def _rigid_residual(self, q: FloatArray) -> FloatArray:
+        """Return the residuals of the rigid constraints (..., rows)."""
+        return self.constraint_residual(q)[..., self.kernel_model.is_rigid_row]
+
+    def _rigid_jacobian(self, q: FloatArray) -> FloatArray:
+        """Return the Jacobian of the rigid constraints (..., rows, nv)."""
+        return self.constraint_jacobian(q)[..., self.kernel_model.is_rigid_row, :]
+
     def _free_dofs(self, fixed: Sequence[str]) -> np.ndarray:
         """Return 0 for the dofs of fixed joints and 1 for the others, (nv,)."""
         free = np.ones(self.nv)
@@ -176,18 +194,18 @@ class Assembly(Attributes):
 
     def _closed_positions(self, q: np.ndarray, free: np.ndarray, iterations: int) -> np.ndarray:
         """Reduce the residuals by damped Newton steps of the joints that are not fixed, as far as possible."""
-        residual = self.constraint_residual(q)
+        residual = self._rigid_residual(q)
         error = np.linalg.norm(residual, axis=-1)
         shorten = np.ones(error.shape)
         for _ in range(iterations):
             is_moving = (error > 0.0) & (shorten > SHORTEST)
             if not is_moving.any():
                 break
-            step = -damped_solution(self.constraint_jacobian(q) * free, residual, error)
+            step = -damped_solution(self._rigid_jacobian(q) * free, residual, error)
             length = np.linalg.norm(step, axis=-1)
             scale = shorten * np.minimum(1.0, LONGEST_STEP / np.maximum(length, 1e-300))
             trial = self.integrate(q, scale[..., None] * step)
-            trial_residual = self.constraint_residual(trial)
+            trial_residual = self._rigid_residual(trial)
             trial_error = np.linalg.norm(trial_residual, axis=-1)
             better = is_moving & (trial_error < error)  # so that a sample does not depend on the others
             q = np.where(better[..., None], trial, q)
@@ -197,16 +215,17 @@ class Assembly(Attributes):
         return q
 
     def _sizes_of_rows(self, q: np.ndarray) -> np.ndarray:
-        """Return the size of the mechanism for rows in m, and 1 for rows in rad and rows of couplers (..., m)."""
+        """Return sizes of the rows of rigid constraints (..., rows): of the mechanism for rows in m, 1 for others."""
         d = self.description
         lengths = [np.linalg.norm(self.body_poses(q).translation, axis=-1).max(-1)]
         lengths += [np.linalg.norm(points, axis=-1).max(-1) for points in (d.constraint_point_a, d.constraint_point_b)]
         is_length = np.concatenate([np.arange(place.rows.total) < place.rows.of_points for place in d.constraints])
-        return np.where(is_length, np.maximum.reduce(np.broadcast_arrays(*lengths))[..., None], 1.0)
+        sizes = np.where(is_length, np.maximum.reduce(np.broadcast_arrays(*lengths))[..., None], 1.0)
+        return sizes[..., self.kernel_model.is_rigid_row]
 
     def _is_closed(self, q: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Whether the residuals of positions q are round-off (...)."""
-        residual: np.ndarray = self.constraint_residual(q)
+        residual: np.ndarray = self._rigid_residual(q)
         return (np.abs(residual) <= CLOSED * sizes).all(-1)
 
     def _nearer(self, q: np.ndarray, guess: np.ndarray, free: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -214,7 +233,7 @@ class Assembly(Attributes):
         distance, scale = np.linalg.norm(self._displacements(guess, q), axis=-1), np.ones(q.shape[:-1])
         for _ in range(APPROACH_ITERATIONS):
             back = self._displacements(q, guess) * free
-            J = self.constraint_jacobian(q) * free
+            J = self._rigid_jacobian(q) * free
             step = back - damped_solution(J, product(J, back), 0.0)
             is_moving = (np.linalg.norm(step, axis=-1) > APPROACH_TOLERANCE * (1.0 + distance)) & (scale > SHORTEST)
             if not is_moving.any():
@@ -243,10 +262,10 @@ class Assembly(Attributes):
         """Return the message for samples that could not be assembled. It describes the first one."""
         first = tuple(np.argwhere(failed)[0])
         q = self._closed_positions(guess, free, ASSEMBLY_ITERATIONS)
-        residual, sizes = np.abs(self.constraint_residual(q)[first]), self._sizes_of_rows(q)[first]
+        residual, sizes = np.abs(self._rigid_residual(q)[first]), self._sizes_of_rows(q)[first]
         if not np.isfinite(residual).all():
             return f"assemble: {named_samples(failed)}q_guess has numbers that are not finite; expected finite numbers"
-        names = self.constraint_names_of_rows
+        names = np.array(self.constraint_names_of_rows)[self.kernel_model.is_rigid_row].tolist()
         relative = np.divide(residual, sizes, out=np.zeros_like(residual), where=sizes > 0.0)  # 0 / 0 in a closed row
         worst = int(relative.argmax())
         held = "" if free.all() else " with these fixed joints"
@@ -258,7 +277,8 @@ class Assembly(Attributes):
         return (
             f"assemble: {named_samples(failed)}the constraints cannot be satisfied near the guess{held}; the largest "
             f"remaining residual is {residual[worst]:.2e}, of constraint {names[worst]!r}. Use another guess, or "
-            "check the lengths. If a loop closes only with perfect dimensions, use `Bushing.in_place_of` a constraint"
+            "check the lengths. If a loop closes only with perfect dimensions, give a constraint a compliance: "
+            "`add_constraint(..., compliance=...)`, or the force `Bushing.in_place_of`"
         )
 
 

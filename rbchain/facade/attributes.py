@@ -185,6 +185,9 @@ class Attributes:
     constraint_length = DescriptionField[FloatArray]()
     constraint_ratio = DescriptionField[FloatArray]()
     constraint_offset = DescriptionField[FloatArray]()
+    constraint_compliance = DescriptionField[FloatArray]()
+    constraint_angular_compliance = DescriptionField[FloatArray]()
+    constraint_relaxation_time = DescriptionField[FloatArray]()
 
     @property
     def constraint_names(self) -> tuple[str, ...]:

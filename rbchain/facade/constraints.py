@@ -24,7 +24,7 @@ class Constraints(Attributes):
     """Methods of Model that compute residuals, Jacobians and forces of constraints."""
 
     def constraint_residual(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
-        """Compute the residuals of all constraints, which are zero if all loops are closed.
+        """Compute the residuals of all constraints. They are zero for rigid constraints if all loops are closed.
 
         Parameters
         ----------
@@ -117,13 +117,14 @@ class Constraints(Attributes):
         Parameters
         ----------
         q, qd, tau, wrenches, out
-            As for `forward_dynamics`. The state must satisfy the constraints.
+            As for `forward_dynamics`. The state must satisfy the rigid constraints.
 
         Returns
         -------
         (..., m) array, N and N m
-            The forces and moments on body b, in the order of `constraint_residual`. If rows depend on each other, as in
-            an overconstrained mechanism, only J^T lambda is unique. The result is then the solution of minimum norm.
+            The forces and moments on body b, in the order of `constraint_residual`. If rows of rigid constraints depend
+            on each other, as in an overconstrained mechanism, only J^T lambda is unique. The result is then the
+            solution of minimum norm. Forces of compliant constraints are unique.
 
         Raises
         ------

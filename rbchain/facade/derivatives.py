@@ -75,6 +75,7 @@ class Derivatives(Attributes):
         """
         self.kernel_model.refuse_water("inverse_dynamics_derivatives")
         if self.kernel_model.constraint_rows:
+            self.kernel_model.refuse_compliance("inverse_dynamics_derivatives")
             of_motors = self._derivatives_of_actuated_joints((q, qd, qdd), actuated, passive, out)
             return of_motors[..., 0, :, :], of_motors[..., 1, :, :], of_motors[..., 2, :, :]
         self.kernel_model.refuse_actuated(actuated)

@@ -134,6 +134,7 @@ class Dynamics(Attributes):
         array([5.])
         """
         if self.kernel_model.constraint_rows:
+            self.kernel_model.refuse_compliance("inverse_dynamics")
             return self._forces_of_actuated_joints(q, qd, qdd, wrenches, actuated, passive, out)
         self.kernel_model.refuse_actuated(actuated)
         tau = self._inverse_dynamics_of_tree(q, qd, qdd, wrenches, out)
@@ -217,6 +218,7 @@ class Dynamics(Attributes):
         """
         prescribed = bool_array("prescribed", prescribed, ArgumentError)
         if self.kernel_model.constraint_rows:
+            self.kernel_model.refuse_compliance("hybrid_dynamics", "Use drives that prescribe a motion in simulate")
             tau = self._joint_forces(q, qd, tau, False)
             found = self._constrained_hybrid_dynamics((q, qd, tau, qdd), prescribed, wrenches, passive, out)
             return found[..., 0, :], found[..., 1, :]

@@ -112,6 +112,8 @@ class InverseKinematics(Attributes):
             If the model has no such body or frame.
         ArgumentError
             If a target is of another type, a frame is fixed to the world, or shapes or values do not fit.
+        ModelError
+            If a constraint is compliant.
 
         Notes
         -----
@@ -142,6 +144,9 @@ class InverseKinematics(Attributes):
         (True, (100, 2))
         """
         model = self.kernel_model
+        model.refuse_compliance(
+            "inverse_kinematics", "Use a model with rigid constraints, which positions can satisfy exactly"
+        )
         goals = goals_of(targets, model)
         count = whole_number("starts", starts, ArgumentError, least=1)
         number = whole_number("seed", seed, ArgumentError, least=0, most=LARGEST_SEED)

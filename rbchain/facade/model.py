@@ -174,6 +174,8 @@ class Model(
         Rotations from the axes of the constraints to the axes of these bodies. The z axis is the axis of a hinge.
     constraint_length, constraint_ratio, constraint_offset : (c,) arrays, m; 1, m/rad or rad/m; rad or m
         Length of a `DistanceConstraint`; ratio and offset of a `CouplerConstraint`. Other constraints do not use them.
+    constraint_compliance, constraint_angular_compliance, constraint_relaxation_time : (c,) arrays, m/N; rad/(N m); s
+        Numbers of compliant constraints; 0 for rigid constraints.
     drives : tuple
         The drives in the model's file or from `ModelBuilder.add_drive`. They act
         in `simulate`, unless it is called with other `drives`.

@@ -38,8 +38,9 @@ class Varying(Attributes):
             `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density`, the fields of `PassiveForces` and
             `Immersion`, and the parameters of constraints: `constraint_point_a`, `constraint_point_b`,
             `constraint_axes_a`, `constraint_axes_b`, `constraint_length`, `constraint_ratio` and `constraint_offset`.
-            The fields of constraints have one entry per constraint. Entries that a constraint does not use, such as
-            the length of a ball, are ignored.
+            Also `constraint_compliance`, `constraint_angular_compliance` and `constraint_relaxation_time`, which are 0
+            for constraints that do not use them. The fields of constraints have one entry per constraint. Other entries
+            that a constraint does not use, such as the length of a ball, are ignored.
 
             Each field has the shape of the attribute of that name, or the batch axes before this shape. Batch shapes
             broadcast as in NumPy. `paths` change these fields. The other fields keep their values: a new mass does not

@@ -123,6 +123,7 @@ def fit(
     starts = whole_number("starts", starts, ArgumentError, least=1, most=100_000)
     spread = finite_number("spread", spread, ArgumentError, least=0.0)
     common = Measurement((), (), tau=tau, drives=drives, forces=forces, noise=noise)
+    model.kernel_model.refuse_compliance("fit")
     motions = motions_of(model, motion, common)
     entries = fitted_entries(model, names, motions[0].actions.forces)
     problem = Problem(model, motions, entries, {"rtol": rtol, "atol": atol, "max_step": max_step})

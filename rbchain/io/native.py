@@ -32,6 +32,7 @@
     frame_a = "upper"
     point_a = [0.2, 0, 0]
     point_b = [1.0, 0, 0]
+    compliance = 1e-8               # of a constraint that gives way; a hinge also has an angular_compliance
 
     [[frame]]                       # fixed to a body, or to the world
     name = "tool"
@@ -118,6 +119,8 @@ MODEL_KEYS = (
 SHARED_WITH_NOMINAL = ("units", "degrees", "gravity", "fluid_density", "nonphysical_inertia")
 #: The keys that the table of the nominal model cannot have.
 NOT_OF_NOMINAL = ("format", "drive", "keyframe", "sensor", "nominal")
+#: SI units of the numbers of compliant constraints.
+COMPLIANCE_UNITS = {"compliance": "m/N", "angular_compliance": "rad/(N m)", "relaxation_time": "s"}
 #: The fields that a model and its nominal model have in common.
 SAME_IN_NOMINAL = ("body_names", "parent", "joint_names", "joint_types", "dof_types", "constraints")
 BODY_KEYS = (
@@ -410,6 +413,9 @@ def _constraint(given: Mapping[str, Any], units: FileUnits, kinds: Mapping[str, 
     if "ratio" in fields:
         of_other = "m" if other[:1] == ["prismatic"] else "rad"
         fields["ratio"] = units.of_dofs("ratio", f"rad/{of_other} or m/{of_other}", fields["ratio"], own[:1])
+    for key, unit in COMPLIANCE_UNITS.items():
+        if key in fields:
+            fields[key] = units.of_dofs(key, unit, fields[key], ["revolute"])
     for key in ("pose_a", "pose_b"):
         if key in fields:
             fields[key] = _pose(f"{where}: {key}", _table(where, fields, key), units)

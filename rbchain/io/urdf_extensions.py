@@ -88,13 +88,13 @@ class _Reader:
         check_numbers(self.path, element, element)
         (link_a, pose_a), (link_b, pose_b) = ((self._link(where, end), pose_of(end)) for end in ends)
         name = self._constraints.new(element.get("name") or f"{link_a}-{link_b}")
-        points = {"point_a": pose_a.translation, "point_b": pose_b.translation}
+        points: dict[str, Any] = {"point_a": pose_a.translation, "point_b": pose_b.translation}
         if kind in ("spherical", "ball"):
             self.found.constraints.append(BallConstraint(name, link_a, link_b, **points))
         elif kind in ("revolute", "continuous"):
             axis = element.find("axis")
             axis = np.array([1.0, 0.0, 0.0]) if axis is None else vector(axis, "xyz", "1 0 0")
-            axes = {"axis_a": pose_a.rotation @ axis, "axis_b": pose_b.rotation @ axis}
+            axes: dict[str, Any] = {"axis_a": pose_a.rotation @ axis, "axis_b": pose_b.rotation @ axis}
             self.found.constraints.append(HingeConstraint(name, link_a, link_b, **points, **axes))
         elif kind == "fixed":
             self.found.constraints.append(WeldConstraint(name, link_a, link_b, pose_a=pose_a, pose_b=pose_b))

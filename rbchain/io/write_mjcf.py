@@ -200,6 +200,9 @@ class _Writer:
             return
         tendons = etree.Element("tendon")
         equality, names = etree.Element("equality"), {constraint.name for constraint in constraints}
+        compliant = [place.name for place in self.description.constraints if place.is_compliant]
+        if compliant:
+            self.lost.append(f"compliances of constraints {', '.join(map(repr, compliant))}")
         for constraint in constraints:
             self._add_constraint(constraint, equality, tendons, names)
         self.root.extend([element for element in (tendons, equality) if len(element)])

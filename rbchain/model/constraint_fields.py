@@ -13,7 +13,7 @@ from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ModelError, UnknownNameError
 from .constraints import KINDS, Constraint, CouplerConstraint, DistanceConstraint
-from .declared_constraint import NUMBERS, SIDE_FIELDS, BodyConstraint, name_of
+from .declared_constraint import COMPLIANCES, NUMBERS, SIDE_FIELDS, BodyConstraint, name_of
 from .description import ConstraintPlace, Description, Frame
 from .pose import Pose, computed_pose
 
@@ -54,6 +54,9 @@ def constraint_fields(
         fields[f"constraint_axes_{name}"] = np.array([pose[side].rotation for pose in poses]).reshape(count, 3, 3)
     for name, default in (("length", 1.0), ("ratio", 1.0), ("offset", 0.0)):
         fields[f"constraint_{name}"] = np.array([float(getattr(x, name, default)) for x in constraints]).reshape(count)
+    for name in COMPLIANCES:
+        found = [float(getattr(x, name, None) or 0.0) for x in constraints]
+        fields[f"constraint_{name}"] = np.array(found).reshape(count)
     return fields
 
 
@@ -71,7 +74,9 @@ def _placed(
             "other; expected bodies that move relative to each other"
         )
     own_a, own_b = constraint.poses
-    place = ConstraintPlace(constraint.name, constraint.kind, frame_a.body, frame_b.body)
+    place = ConstraintPlace(
+        constraint.name, constraint.kind, frame_a.body, frame_b.body, is_compliant=constraint.compliance is not None
+    )
     return place, constraint.part_of(frame_a.pose @ own_a), constraint.part_of(frame_b.pose @ own_b)
 
 
@@ -92,7 +97,9 @@ def _constraint_of(d: Description, c: int) -> Constraint:
             values[f"frame_{side}"] = d.body_names[body] if body >= 0 else None
             for name in kind.side_fields:
                 values[f"{name}_{side}"] = SIDE_FIELDS[name].of_pose(computed_pose(point, axes))
-    for name in (field.name for field in dataclasses.fields(kind) if field.name in NUMBERS):
+    names = [field.name for field in dataclasses.fields(kind) if field.name in NUMBERS]
+    names += kind.names_of_compliances() if place.is_compliant else ()
+    for name in names:
         values[name] = float(getattr(d, f"constraint_{name}")[c])
     return kind(**values)
 
@@ -134,7 +141,8 @@ def text_of(constraint: Constraint) -> str:
         return f"{constraint.kind}: {constraint.joint} = {constraint.ratio:.4g} {constraint.other}{offset}"
     names = ["world" if frame is None else frame for frame in (constraint.frame_a, constraint.frame_b)]
     length = f", {constraint.length:.4g} m" if isinstance(constraint, DistanceConstraint) else ""
-    return f"{constraint.kind}: {names[0]} - {names[1]}{length}"
+    compliance = "" if constraint.compliance is None else f", compliance {constraint.compliance:.4g} m/N"
+    return f"{constraint.kind}: {names[0]} - {names[1]}{length}{compliance}"
 
 
 def lines_of_constraints(description: Description, rotation: np.ndarray, translation: np.ndarray) -> np.ndarray:

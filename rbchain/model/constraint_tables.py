@@ -25,7 +25,10 @@ QUANTITY_ENDS = {
     "axes_b": closure.PARAM_LENGTH,
     "length": closure.PARAM_RATIO,
     "ratio": closure.PARAM_OFFSET,
-    "offset": closure.PARAM_COLUMNS,
+    "offset": closure.PARAM_COMPLIANCE,
+    "compliance": closure.PARAM_ANGULAR_COMPLIANCE,
+    "angular_compliance": closure.PARAM_RELAXATION_TIME,
+    "relaxation_time": closure.PARAM_COLUMNS,
 }
 #: Fewer constraints than this have no better order.
 MIN_TO_ORDER = 3
@@ -48,7 +51,10 @@ def tables_of(description: Description) -> ConstraintTables:
     ways = [[_way_to_root(dof, parent) for dof in pair] for pair in ends]
     # in the order of the inward sweep, so that the dofs of one path are in the order of the slots
     supports = [sorted(set(a) | set(b), reverse=True) for a, b in ways]
-    order = _order([support for support, place in zip(supports, places, strict=True) if place.dof < 0])
+    order: list[int] = []  # a rank decision about rigid rows must not depend on compliant rows
+    for is_compliant in (False, True):
+        chosen = [c for c, place in enumerate(places) if place.dof < 0 and place.is_compliant == is_compliant]
+        order += [chosen[i] for i in _order([supports[c] for c in chosen])]
     order += range(len(order), len(places))  # the added inertias
     outputs = np.concatenate([[0], np.cumsum([place.rows.total for place in places])])
     table = np.zeros((closure.ROWS, len(places)), np.int64)
@@ -59,6 +65,7 @@ def tables_of(description: Description) -> ConstraintTables:
         place, own_support, count = places[c], supports[c], int(outputs[c + 1] - outputs[c])
         table[closure.TYPE, column] = TYPE_CODES[place.rows.type]
         table[closure.POINT_ROWS, column] = place.rows.of_points
+        table[closure.COMPLIANT, column] = place.is_compliant
         for r, products in enumerate(place.rows.directions):
             at, axes = closure.AXES + closure.AXES_OF_ROW * r, np.ravel(products)
             table[at : at + closure.AXES_OF_ROW, column] = closure.NO_AXIS
@@ -85,6 +92,7 @@ def tables_of(description: Description) -> ConstraintTables:
     memory += closure.remaining_size(row)
     is_constraint = table[closure.TYPE] != closure.ADDED_INERTIA
     own_rows = int(table[closure.ROW_COUNT, is_constraint].sum())
+    rigid_rows = own_rows - int(table[closure.ROW_COUNT, table[closure.COMPLIANT] == 1].sum())
     return ConstraintTables(
         table=table,
         support=np.array(support, np.int64),
@@ -92,7 +100,7 @@ def tables_of(description: Description) -> ConstraintTables:
         pairs=np.array(pairs, np.int64).reshape(-1, 4).T.copy(),
         shared=np.array(shared, np.int64).reshape(-1, 3).T.copy(),
         envelope=envelope,
-        sizes=np.array([response, matrix_size, gram_size, memory, own_rows], np.int64),
+        sizes=np.array([response, matrix_size, gram_size, memory, own_rows, rigid_rows], np.int64),
     )
 
 
@@ -155,6 +163,12 @@ def constraint_quantity(column: int) -> str:
     return next(name for name, end in QUANTITY_ENDS.items() if column < end)
 
 
+def compliances_of(description: Description) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return compliances, angular compliances and relaxation times of the constraints (..., constraints)."""
+    d = description
+    return d.constraint_compliance, d.constraint_angular_compliance, d.constraint_relaxation_time
+
+
 def constraint_parameters(description: Description) -> np.ndarray:
     """Return the parameters of the constraints (..., constraints, closure.PARAM_COLUMNS)."""
     d, dofs = description, dofs_of(description)
@@ -171,7 +185,7 @@ def constraint_parameters(description: Description) -> np.ndarray:
         turned = turn @ axes
         columns += [(turn @ point[..., None])[..., 0], turned.reshape(*turned.shape[:-2], 9)]
     point_a, axes_a, point_b, axes_b = columns
-    scalars = [x[..., None] for x in (d.constraint_length, d.constraint_ratio, d.constraint_offset)]
-    parts = [point_a, point_b, axes_a, axes_b, *scalars]
+    numbers = d.constraint_length, d.constraint_ratio, d.constraint_offset, *compliances_of(d)
+    parts = [point_a, point_b, axes_a, axes_b, *(x[..., None] for x in numbers)]
     batch = np.broadcast_shapes(*(x.shape[:-1] for x in parts))
     return np.concatenate([np.broadcast_to(x, (*batch, x.shape[-1])) for x in parts], -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, get_args
 
 import numpy.typing as npt
@@ -24,6 +24,8 @@ class BallConstraint(BodyConstraint):
         Names of bodies, or of frames on fixed joints; None for the world.
     point_a, point_b : (3,) array, m
         Each point in the axes of its frame, from its origin; in world coordinates for the world.
+    compliance, relaxation_time
+        Arguments of `ModelBuilder.add_constraint`, which sets them; None for a rigid constraint.
 
     Raises
     ------
@@ -52,6 +54,9 @@ class BallConstraint(BodyConstraint):
     frame_b: str | None
     point_a: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     point_b: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
+    _: KW_ONLY
+    compliance: float | None = None
+    relaxation_time: float | None = None
     kind: ClassVar[str] = "ball"
     rows: ClassVar[Rows] = Rows("position")
     side_fields: ClassVar[tuple[str, ...]] = ("point",)
@@ -67,6 +72,8 @@ class HingeConstraint(BodyConstraint):
         As for `BallConstraint`.
     axis_a, axis_b : (3,) array
         The axis of the hinge in the axes of each body, of any length except 0; z by default.
+    compliance, angular_compliance, relaxation_time
+        As for `BallConstraint`.
 
     Raises
     ------
@@ -97,6 +104,10 @@ class HingeConstraint(BodyConstraint):
     point_b: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     axis_a: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
     axis_b: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
+    _: KW_ONLY
+    compliance: float | None = None
+    angular_compliance: float | None = None
+    relaxation_time: float | None = None
     kind: ClassVar[str] = "hinge"
     rows: ClassVar[Rows] = Rows("position", (((0, 2),), ((1, 2),)), aligned=(2,))
     side_fields: ClassVar[tuple[str, ...]] = ("point", "axis")
@@ -112,6 +123,8 @@ class WeldConstraint(BodyConstraint):
         As for `BallConstraint`.
     pose_a, pose_b : Pose
         Pose of each frame in the frame of its body. The default is the frame of the body.
+    compliance, angular_compliance, relaxation_time
+        As for `BallConstraint`.
 
     Raises
     ------
@@ -140,6 +153,10 @@ class WeldConstraint(BodyConstraint):
     frame_b: str | None
     pose_a: Pose = Pose()  # noqa: RUF009 - immutable
     pose_b: Pose = Pose()  # noqa: RUF009
+    _: KW_ONLY
+    compliance: float | None = None
+    angular_compliance: float | None = None
+    relaxation_time: float | None = None
     kind: ClassVar[str] = "weld"
     rows: ClassVar[Rows] = Rows("position", (((2, 1), (1, 2)), ((0, 2), (2, 0)), ((1, 0), (0, 1))), aligned=(0, 1, 2))
     side_fields: ClassVar[tuple[str, ...]] = ("pose",)
@@ -155,6 +172,8 @@ class DistanceConstraint(BodyConstraint):
         As for `BallConstraint`.
     length : float, m
         The distance; more than 0.
+    compliance, relaxation_time
+        As for `BallConstraint`.
 
     Raises
     ------
@@ -185,6 +204,9 @@ class DistanceConstraint(BodyConstraint):
     point_a: npt.ArrayLike
     point_b: npt.ArrayLike
     length: float
+    _: KW_ONLY
+    compliance: float | None = None
+    relaxation_time: float | None = None
     kind: ClassVar[str] = "distance"
     rows: ClassVar[Rows] = Rows("distance")
     side_fields: ClassVar[tuple[str, ...]] = ("point",)

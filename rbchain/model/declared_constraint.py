@@ -122,6 +122,10 @@ SIDE_FIELDS = {
 }
 #: Fields with one value, and the functions that check and convert them.
 NUMBERS = {"length": positive, "ratio": _ratio, "offset": _number}
+#: Fields of a constraint that gives way; None for a rigid constraint. Their numbers are positive.
+COMPLIANCES = ("compliance", "angular_compliance", "relaxation_time")
+#: The relaxation time of a compliant constraint by default, s.
+RELAXATION_TIME = 1e-3
 
 
 def name_of(constraint: DeclaredConstraint) -> str:
@@ -141,7 +145,9 @@ class DeclaredConstraint(Value):
         Keys of `SIDE_FIELDS`.
     """
 
-    internal_names: ClassVar[tuple[str, ...]] = ("kind", "rows", "side_fields", "arrays", "part_of", "poses")
+    internal_names: ClassVar[tuple[str, ...]] = (
+        *("kind", "rows", "side_fields", "arrays", "part_of", "poses", "names_of_compliances"),
+    )
     kind: ClassVar[str]
     rows: ClassVar[Rows]
     side_fields: ClassVar[tuple[str, ...]] = ()
@@ -155,15 +161,38 @@ class DeclaredConstraint(Value):
         for name in (field.name for field in fields(self) if field.name in checks):  # type: ignore[arg-type]
             value = checks[name](getattr(self, name), f"{name_of(self)}: {name}")
             object.__setattr__(self, name, value)  # the dataclass is frozen
+        self._check_compliances()
+
+    def _check_compliances(self) -> None:
+        """Check the numbers of a compliant constraint."""
+        given = {name: getattr(self, name) for name in COMPLIANCES if getattr(self, name, None) is not None}
+        if not given:
+            return
+        expected = [name for name in self.names_of_compliances() if name != "relaxation_time"]
+        missing = [name for name in expected if name not in given]
+        if missing:
+            raise ModelError(
+                f"{name_of(self)}: {', '.join(given)} is given without {', '.join(missing)}; expected "
+                f"{' and '.join(expected)} of a constraint that gives way, or none of them for a rigid constraint"
+            )
+        given.setdefault("relaxation_time", RELAXATION_TIME)
+        for name, value in given.items():
+            object.__setattr__(self, name, positive(value, f"{name_of(self)}: {name}"))
+
+    @classmethod
+    def names_of_compliances(cls) -> tuple[str, ...]:
+        """Return the names in `COMPLIANCES` that apply to this class."""
+        return tuple(name for name in COMPLIANCES if name in cls.__annotations__)
 
     def _check_ends(self) -> None:
         """Check what the constraint connects."""
         raise NotImplementedError
 
     @classmethod
-    def arrays(cls) -> set[str]:
+    def arrays(cls, is_compliant: bool = False) -> set[str]:
         """Return the names of the fields of a Description that contain the numbers of such a constraint."""
         found = {name for name in NUMBERS if name in cls.__annotations__}
+        found |= {*cls.names_of_compliances()} if is_compliant else set()
         found |= {f"{array}_{side}" for name in cls.side_fields for array in SIDE_FIELDS[name].arrays for side in "ab"}
         return {f"constraint_{name}" for name in found}
 
@@ -176,6 +205,7 @@ class BodyConstraint(DeclaredConstraint):
 
     frame_a: str | None
     frame_b: str | None
+    compliance: float | None = None
 
     def _check_ends(self) -> None:
         for field in ("frame_a", "frame_b"):

@@ -33,7 +33,7 @@ class ConstraintPlace(NamedTuple):
 
     The bodies of a coupler are the bodies of its joints; body a has the joint `other`. The kind "added inertia" follows
     the constraints of the mechanism in the arrays of its dynamics only (`added_inertias`). It acts on the degree of
-    freedom `dof` of body b, and its inertia is in `constraint_length`.
+    freedom `dof` of body b, and its inertia is in `constraint_length`. A compliant constraint gives way under load.
     """
 
     name: str
@@ -41,6 +41,12 @@ class ConstraintPlace(NamedTuple):
     body_a: int
     body_b: int
     dof: int = -1
+    is_compliant: bool = False
+
+    @property
+    def arrays(self) -> set[str]:
+        """The names of the fields of a Description that contain its numbers."""
+        return KINDS[self.kind].arrays(self.is_compliant)
 
     @property
     def rows(self) -> Rows:
@@ -117,6 +123,9 @@ class Description(PickledByName):
     constraint_length: np.ndarray = field(default_factory=lambda: np.zeros(0))
     constraint_ratio: np.ndarray = field(default_factory=lambda: np.zeros(0))
     constraint_offset: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    constraint_compliance: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    constraint_angular_compliance: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    constraint_relaxation_time: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def replaced(self, fields: Mapping[str, Any]) -> Description:
         """Return a description with other values of some fields.
@@ -130,7 +139,8 @@ class Description(PickledByName):
 
 
 #: Fields of constraints that may differ between samples: points in the axes of the bodies, rotations from constraint
-#: axes to body axes, lengths of distances, ratios and offsets of couplers.
+#: axes to body axes, lengths of distances, ratios and offsets of couplers. Compliances and relaxation times are 0 for
+#: rigid constraints.
 CONSTRAINT_FIELDS: dict[str, tuple[str | int, ...]] = {
     "constraint_point_a": ("constraints", 3),
     "constraint_point_b": ("constraints", 3),
@@ -139,6 +149,9 @@ CONSTRAINT_FIELDS: dict[str, tuple[str | int, ...]] = {
     "constraint_length": ("constraints",),
     "constraint_ratio": ("constraints",),
     "constraint_offset": ("constraints",),
+    "constraint_compliance": ("constraints",),
+    "constraint_angular_compliance": ("constraints",),
+    "constraint_relaxation_time": ("constraints",),
 }
 #: Fields that may differ between samples, with the shape of one sample's value: n is the number of bodies, nv is the
 #: number of degrees of freedom.

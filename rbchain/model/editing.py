@@ -135,6 +135,8 @@ def _is_always_satisfied(
     (body_a, pose_a), (body_b, pose_b) = (_carrier(bodies, name) for name in (constraint.frame_a, constraint.frame_b))
     if body_a != body_b:
         return False
+    if constraint.compliance is not None:  # its forces do not move the body
+        return True
     error = violation(constraint, pose_a, pose_b)
     if not error <= LOCK_TOLERANCE * (1.0 + np.abs(pose_a.translation).max() + np.abs(pose_b.translation).max()):
         raise ModelError(

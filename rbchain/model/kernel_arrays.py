@@ -31,6 +31,9 @@ FIELDS_OF_OWN_INERTIA = tuple(field for field in INERTIAL_FIELDS if field != "ma
 #: The point of a frame in `Model.jacobian` if none is given, m.
 ORIGIN = (0.0, 0.0, 0.0)
 
+#: What to use in place of a compliant constraint.
+IN_PLACE = "Use the force Bushing.in_place_of(constraint, compliance=...) instead"
+
 
 class KernelArrays:
     """A mechanism as arrays for the kernels.
@@ -166,6 +169,21 @@ class KernelArrays:
             raise ModelError(
                 f"{what} does not support closed loops, and model {self.description.name!r} has the constraints "
                 f"{names}; expected a model without constraints. {remedy}"
+            )
+
+    @cached_property
+    def is_rigid_row(self) -> np.ndarray:
+        """Whether each row of the constraints of the mechanism belongs to a rigid constraint (m,)."""
+        places = [place for place in self.description.constraints if place.dof < 0]
+        return np.repeat([not place.is_compliant for place in places], row_counts_of(self.description))
+
+    def refuse_compliance(self, what: str, remedy: str = IN_PLACE) -> None:
+        """Raise a ModelError if the model has compliant constraints, because `what` does not support them."""
+        names = [place.name for place in self.description.constraints if place.is_compliant]
+        if names:
+            raise ModelError(
+                f"{what} does not support compliant constraints, and model {self.description.name!r} has "
+                f"{excerpt(names)}; expected rigid constraints. {remedy}"
             )
 
     def refuse_actuated(self, actuated: object) -> None:

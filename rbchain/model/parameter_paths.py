@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from ..common.real_arrays import excerpt, real_array
 from ..errors import ModelError
-from .constraints import KINDS
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, ConstraintPlace, Description
 from .inertia import tensors
 from .paths import Match, Owned, matches
@@ -62,7 +61,7 @@ def _parameters_of_names(
             own = [
                 Owned(place.name, Place(name, (i,)), components)
                 for i, place in enumerate(constraints)
-                if name in KINDS[place.kind].arrays()
+                if name in place.arrays
             ]
         else:
             own = [Owned("", Place(name, ()), XYZ if axes == (3,) else ())]

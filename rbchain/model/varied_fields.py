@@ -13,6 +13,7 @@ from ..common.misspelt import did_you_mean
 from ..common.real_arrays import common_batch, excerpt, real_array
 from ..errors import ModelError, UnknownNameError
 from . import validation
+from .declared_constraint import COMPLIANCES
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
 from .inertia import as_arrays, tensors
 from .parameter_paths import MASS_AND_INERTIA, fields_of_paths
@@ -61,6 +62,9 @@ class VariedFields(TypedDict, total=False):
     constraint_length: npt.ArrayLike
     constraint_ratio: npt.ArrayLike
     constraint_offset: npt.ArrayLike
+    constraint_compliance: npt.ArrayLike
+    constraint_angular_compliance: npt.ArrayLike
+    constraint_relaxation_time: npt.ArrayLike
     fluid_density: npt.ArrayLike
     volume: npt.ArrayLike
     buoyancy_center: npt.ArrayLike
@@ -216,12 +220,30 @@ def _checked_constraint_field(description: Description, name: str, value: np.nda
     validation.check_finite(names, name, value, len(CONSTRAINT_FIELDS[name]) - 1, "constraint")
     if name in ("constraint_axes_a", "constraint_axes_b"):
         return validation.check_rotations(names, value, name, "constraint")
+    if name.removeprefix("constraint_") in COMPLIANCES:
+        return _checked_compliances(description, name, value)
     impossible = value <= 0.0 if name == "constraint_length" else value == 0.0
     if name in ("constraint_length", "constraint_ratio") and impossible.any():
         sample = tuple(int(i) for i in np.argwhere(impossible)[0])
         expected = "a positive number, in m" if name == "constraint_length" else "a number other than 0"
         where = f" of sample {sample[:-1]}" if len(sample) > 1 else ""
         raise ModelError(f"constraint {names[sample[-1]]!r}{where}: {name} is {value[sample]}; expected {expected}")
+    return value
+
+
+def _checked_compliances(description: Description, name: str, value: np.ndarray) -> np.ndarray:
+    """Return compliances or relaxation times: positive numbers of compliant constraints, 0 of other constraints."""
+    places = description.constraints
+    applies = np.array([place.is_compliant and name in place.arrays for place in places], bool)
+    wrong = np.where(applies, value <= 0.0, value != 0.0)
+    if wrong.any():
+        sample = tuple(int(i) for i in np.argwhere(wrong)[0])
+        expected = "a positive number" if applies[sample[-1]] else "0, because it has none"
+        where = f" of sample {sample[:-1]}" if len(sample) > 1 else ""
+        raise ModelError(
+            f"constraint {places[sample[-1]].name!r}{where}: {name} is {value[sample]}; expected {expected}. "
+            "ModelBuilder.add_constraint decides which constraints are compliant"
+        )
     return value
 
 

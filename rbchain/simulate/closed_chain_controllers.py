@@ -63,6 +63,7 @@ def prepare_closed_controllers(
     if not computes and not compensates:
         return
     what = "ComputedTorque" if computes else "gravity_compensation"
+    kernel_model.refuse_compliance(what, "Use PID with a feedforward, or a constraint that is rigid")
     if kernel_model is not model.kernel_model:
         raise ArgumentError(
             f"{what}: bodies in the loops of model {model.name!r} are massless or much lighter than the others; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..model.loop_geometry import is_turned_over
 if TYPE_CHECKING:
     from ..facade.model import Model
     from ..model.kernel_model import KernelModel
+    from .methods import Method
 
 #: Largest residual of an initial state, relative to the sum of the absolute values of its terms. For an
 #: initial state, about 1e-6 m, rad, m/s or rad/s (1e-3 in float32) are added to this sum. Smaller residuals of the
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 LARGEST_RESIDUAL = {"float64": 1e-6, "float32": 1e-3}
 #: The same of a saved state, after its projection.
 LARGEST_SAVED_RESIDUAL = {"float64": 1e-9, "float32": 1e-3}
+#: Longest fixed steps in which the motions of compliant constraints decay, as multiples of the relaxation time.
+LONGEST_STEPS = {"rk4": 2.0, "implicit": 0.5}
 
 
 def held_dofs(actions: Actions | None, nv: int) -> np.ndarray:
@@ -52,6 +55,24 @@ def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Acti
                 "motions and the linear analysis do not support it. Use rk45 or dop853, or other drives: PID, or "
                 "PrescribedForce with the forces of Model.inverse_dynamics"
             )
+
+
+def refuse_steps_of_compliances(model: Model, method: Method, settings: Any) -> None:
+    """Raise an error for methods and fixed steps with which the motions of compliant constraints are not stable."""
+    is_compliant = [place.is_compliant for place in model.description.constraints]
+    if method.is_adaptive or not any(is_compliant):
+        return
+    if method.name not in LONGEST_STEPS:
+        model.kernel_model.refuse_compliance(f'method "{method.name}"', 'Use method "rk45" or "radau"')
+    longest = LONGEST_STEPS[method.name] * float(
+        model.constraint_relaxation_time[..., is_compliant].min(initial=np.inf)
+    )
+    if settings.step > longest:
+        raise ArgumentError(
+            f'step is {settings.step:g} s, but with method "{method.name}", the motions of compliant constraints are '
+            f"stable only up to {longest:g} s, {LONGEST_STEPS[method.name]:g} times the smallest relaxation_time; "
+            'expected shorter steps. Reduce step, or use method "radau"'
+        )
 
 
 def assembled_states(

@@ -27,7 +27,12 @@ from .closed_chain_controllers import prepare_closed_controllers
 from .contacts import with_modes
 from .dense_output import new_record
 from .energy import new_work, refuse_without_inertia
-from .loops import closed_initial_states, held_dofs, refuse_controllers_of_closed_chains
+from .loops import (
+    closed_initial_states,
+    held_dofs,
+    refuse_controllers_of_closed_chains,
+    refuse_steps_of_compliances,
+)
 from .methods import Method, names_of
 from .position_limits import limits_to_check
 from .request import Request
@@ -139,6 +144,7 @@ def prepare(request: Request) -> Prepared:
         request.samples,
         request.times.size,
     )
+    refuse_steps_of_compliances(model, method, request.settings)
     actions, calls = _flattened(request)
     kernel_model = kernel_model_for_simulation(model, actions, method, request.energy_error)
     if method.uses_jacobians or request.names:

@@ -180,6 +180,7 @@ def parameters_at(model: Model, path: str, forces: Sequence[Any] = ()) -> list[M
 def _refuse_unsupported(request: Request, actions: Actions) -> None:
     """Raise an error for methods, models and actions without derivatives of the motion."""
     remedy, method = "Use differences of simulations", request.method
+    request.model.kernel_model.refuse_compliance("simulate(derivatives=...)", remedy)
     if not method.has_sensitivities:
         raise ArgumentError(
             f'method is "{method.name}", which does not compute derivatives; expected '

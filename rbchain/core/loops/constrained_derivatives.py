@@ -14,6 +14,9 @@ If the accelerations of some dofs are prescribed, only the other dofs f respond 
 of dofs f in these equations hold with Y_f = J_f H_ff^-1, Y = 0 for the prescribed dofs, and
 X = (J_f H_ff^-1 J_f^T)^-1 J.
 
+For compliant rows, dc/dq and dc/dqd contain the derivatives of 2 / t dphi/dt + phi / t^2 (`constraint_solver`), and
+c / t^2 is part of the diagonal of J H^-1 J^T in X.
+
 `project_derivatives` replaces K and D by these brackets. The derivatives hold for all changes dq and dqd, even for
 changes that violate the constraints. Rows that count as dependent in the state remain so: their multipliers are zero.
 

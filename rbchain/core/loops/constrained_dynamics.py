@@ -20,7 +20,7 @@ from ..tree.joints import add_joint_motion
 from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
 from ..tree.layout import apply_gravity, parameter, remove_gravity
 from . import constraint_layout as closure, equation_layout as equation
-from .constraint_rows import move_and_update_rows, row_of_motion, update_rows
+from .constraint_rows import inverse_relaxation_time, move_and_update_rows, row_of_motion, update_rows
 from .constraint_solver import factor_constraints, respond_to_multipliers, solve_multipliers
 
 MAX_PROJECTIONS = 12
@@ -75,9 +75,31 @@ def add_constraint_forces(model, constraints, qdd, work, k):
         for row in range(table[closure.ROW, c], table[closure.ROW, c] + table[closure.ROW_COUNT, c]):
             acceleration = row_of_motion(c, row, constraints, qdd, work, k) + constraints.rows[row, equation.BIAS, k]
             constraints.rows[row, equation.TARGET, k] = -acceleration
+    add_relaxation(model, constraints, k)
     solve_multipliers(constraints, work, k)
     for i in range(model.parent.shape[0]):
         work.dof[i, frame.FORCE, k] = work.dof[i, frame.FORCE, k] + constraints.joint_sums[i, k]
+
+
+@kernel
+def add_relaxation(model, constraints, k):
+    """Subtract 2 / t dphi/dt + phi / t^2 from TARGET of the rows of compliant constraints (`constraint_solver`)."""
+    table, rows = constraints.tables.table, constraints.rows
+    for c in range(table.shape[1]):
+        if table[closure.COMPLIANT, c] == 1:
+            inverse = inverse_relaxation_time(c, model, constraints, k)
+            for row in range(table[closure.ROW, c], table[closure.ROW, c] + table[closure.ROW_COUNT, c]):
+                rate = rows[row, equation.RATE, k]
+                relaxed = inverse * (rate + rate + inverse * rows[row, equation.RESIDUAL, k])
+                rows[row, equation.TARGET, k] = rows[row, equation.TARGET, k] - relaxed
+
+
+@kernel
+def ignore_compliant_rows(constraints, k):
+    """Set TARGET of the rows of compliant constraints to zero: projections keep these constraints as they are."""
+    sizes = constraints.tables.sizes
+    for row in range(sizes[closure.RIGID_ROWS], sizes[closure.CONSTRAINT_ROWS]):
+        constraints.rows[row, equation.TARGET, k] = constant_like(constraints.rows, 0.0)
 
 
 @routine
@@ -143,6 +165,7 @@ def compute_correction(model, constraints, column, work, k):
     rows = constraints.rows
     for row in range(rows.shape[0]):
         rows[row, equation.TARGET, k] = -rows[row, column, k]
+    ignore_compliant_rows(constraints, k)
     solve_multipliers(constraints, work, k)
     respond_to_multipliers(model, constraints, work, k)
 
@@ -162,6 +185,7 @@ def remove_normal_part(model, constraints, q, change_q, change_qd, work, k):
             changes[i, k] = moves[i, k] if part == 0 else change_qd[i, k]
             carry_change(i, model, changes, work, k)
         store_targets_of_changes(constraints, work, k)
+        ignore_compliant_rows(constraints, k)
         solve_multipliers(constraints, work, k)
         respond_to_multipliers(model, constraints, work, k)
         for i in range(n):
@@ -224,11 +248,13 @@ def largest_error(constraints, value, scale, smallest, k):
 
 @kernel
 def rows_of_sort(table, c, sort):
-    """Return the range of the rows of constraint c that are points (sort 0), directions (1) or couplers (2).
+    """Return the range of the rows of a rigid constraint c that are points (sort 0), directions (1) or couplers (2).
 
-    `table` is `ConstraintTables.table`.
+    The range of a compliant constraint is empty. `table` is `ConstraintTables.table`.
     """
     first, end = table[closure.ROW, c], table[closure.ROW, c] + table[closure.ROW_COUNT, c]
+    if table[closure.COMPLIANT, c] == 1:
+        return first, first
     if table[closure.TYPE, c] in closure.TYPES_OF_JOINTS:
         return first, end if sort == COUPLERS else first
     end_of_points = first + table[closure.POINT_ROWS, c]

@@ -8,7 +8,8 @@ replace it. A selection with such a pivot is not used. An elimination with the l
 anew, as in the pivoted Cholesky factorisation (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, section
 10.3). The selection is made at the end of each step, long before its rows depend on each other.
 
-The rows of added inertias (`constraint_solver`) follow the rows of the constraints. Their pivots are negative.
+The rows of compliant constraints and of added inertias (`constraint_solver`) follow the rows of the rigid constraints.
+They are always independent. The pivots of added inertias are negative.
 """
 
 import math
@@ -40,7 +41,7 @@ def factor_matrix(constraints, may_decide, k):
     decides = flags[closure.FLAG_DECIDES, k] > (zero if may_decide else constant_like(matrix, np.inf))
     smallest = full_like(flags[closure.FLAG_DECIDES, k], 1.0)
     fewest = smallest
-    for row in range(constraints.tables.sizes[closure.CONSTRAINT_ROWS]):
+    for row in range(constraints.tables.sizes[closure.RIGID_ROWS]):
         scale = rows[row, equation.PIVOT_SCALE, k]
         pivot = eliminate(
             row, matrix, envelope[closure.ENVELOPE_FIRST], envelope[closure.ENVELOPE_OFFSET], rows, equation.PIVOT, k
@@ -53,11 +54,29 @@ def factor_matrix(constraints, may_decide, k):
         rows[row, equation.PIVOT, k] = select(uses, one / select(uses, pivot, one), nothing + nan_unless_finite(scale))
         smallest = select(uses, min(smallest, pivot / select(uses, scale, one)), smallest)
         fewest = min(fewest, kept)
+    factor_compliant_rows(constraints, k)
     factor_added_inertias(constraints, k)
     flags[closure.FLAG_CONDITION, k] = math.sqrt(smallest)
     doubtful = constant_like(matrix, epsilon(matrix) ** DOUBTFUL_POWER)
     limit = select(fewest > zero, doubtful, constant_like(matrix, SMALL_PIVOT))
     flags[closure.FLAG_UNCERTAIN, k] = select(decides & (smallest < limit), one, zero)
+
+
+@kernel
+def factor_compliant_rows(constraints, k):
+    """Factor the rows of compliant constraints. PIVOT is NaN if a compliance is lost in the round-off of its row."""
+    matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
+    zero, one = constant_like(matrix, 0.0), constant_like(matrix, 1.0)
+    round_off, sizes = constant_like(matrix, DEPENDENT_ROW_FACTOR * epsilon(matrix)), constraints.tables.sizes
+    for row in range(sizes[closure.RIGID_ROWS], sizes[closure.CONSTRAINT_ROWS]):
+        scale = matrix[envelope[closure.ENVELOPE_OFFSET, row] + row, k]
+        pivot = eliminate(
+            row, matrix, envelope[closure.ENVELOPE_FIRST], envelope[closure.ENVELOPE_OFFSET], rows, equation.PIVOT, k
+        )
+        is_regular = pivot > round_off * scale
+        inverse = select(is_regular, one / select(is_regular, pivot, one), constant_like(matrix, np.nan))
+        rows[row, equation.PIVOT, k] = inverse
+        rows[row, equation.KEPT, k] = one + zero * inverse
 
 
 @kernel
@@ -92,7 +111,7 @@ def select_rows(constraints, lane):
         constraints.remaining,
     )
     m, zero, one = (
-        constraints.tables.sizes[closure.CONSTRAINT_ROWS],
+        constraints.tables.sizes[closure.RIGID_ROWS],
         constant_like(matrix, 0.0),
         constant_like(matrix, 1.0),
     )

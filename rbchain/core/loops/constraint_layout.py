@@ -2,8 +2,8 @@
 
 A constraint acts between body a and body b, at the last dofs of these bodies; n stands for the world. It has 1 to 6
 rows, and each row is one equation phi(q) = 0. Rows are in the order of the factorisation, which differs from the order
-of the interface. The support of a constraint is the set of dofs whose motion its forces change: the dofs on the paths
-of both bodies to the base.
+of the interface: rows of rigid constraints, then rows of compliant constraints. The support of a constraint is the set
+of dofs whose motion its forces change: the dofs on the paths of both bodies to the base.
 
 The rows of `Constraints.rows` are in `equation_layout`. PARAM_ is the prefix of the parameters of a constraint, which
 have their own row of the parameters, after the row of gravity.
@@ -39,7 +39,10 @@ PARAM_LENGTH = 24  # of a distance constraint, m
 PARAM_RATIO = 25  # of a coupler
 PARAM_OFFSET = 26  # of a coupler, rad or m
 PARAM_ADDED_INERTIA = PARAM_LENGTH  # of an added inertia, kg or kg m^2
-PARAM_COLUMNS = 27
+PARAM_COMPLIANCE = 27  # of the points or the joints of a compliant constraint, m/N or rad/(N m)
+PARAM_ANGULAR_COMPLIANCE = 28  # of its directions, rad/(N m)
+PARAM_RELAXATION_TIME = 29  # s
+PARAM_COLUMNS = 30
 
 # --- types of rows ---
 # The first rows of a constraint between bodies belong to its points: three rows of type POSITION, or one of type
@@ -69,7 +72,8 @@ AXES, AXES_OF_ROW = 17, 4
 NO_AXIS = -1
 ALIGNED = AXES + AXES_OF_ROW * MAX_DIRECTIONS  # axes from this one to 2 are equal for both bodies; none if NO_AXES
 NO_AXES = 3
-ROWS = ALIGNED + 1
+COMPLIANT = ALIGNED + 1  # 1 for a constraint that gives way, else 0
+ROWS = COMPLIANT + 1
 
 
 class ConstraintTables(NamedTuple):
@@ -101,7 +105,8 @@ GRAM_FIRST, GRAM_OFFSET = 2, 3
 RESPONSE_SIZE, MATRIX_SIZE, GRAM_SIZE = 0, 1, 2
 MEMORY_SIZE = 3  # of all constraints together
 CONSTRAINT_ROWS = 4  # rows of constraints, without added inertias
-SIZE_COUNT = 5
+RIGID_ROWS = 5  # rows of rigid constraints
+SIZE_COUNT = 6
 
 
 class Constraints(NamedTuple):

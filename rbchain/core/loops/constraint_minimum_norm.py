@@ -5,8 +5,8 @@ J^T lambda differ by a vector that J^T, and therefore B^T, maps to zero. The sho
 onto the columns of B, B (B^T B)^-1 B^T lambda. Source: Courrieu (2005), "Fast computation of Moore-Penrose inverse
 matrices", for the factor B of full rank.
 
-For the m rows of constraints, B (m, m) is not stored: it follows from `Constraints.matrix`, with columns of zeros for
-dependent rows. `Constraints.gram` holds B^T B, then its factors.
+For the m rows of rigid constraints, B (m, m) is not stored: it follows from `Constraints.matrix`, with columns of zeros
+for dependent rows. `Constraints.gram` holds B^T B, then its factors.
 """
 
 import math
@@ -22,7 +22,7 @@ from .constraint_solver import sum_responses
 def minimum_norm_multipliers(constraints, k):
     """Replace MULTIPLIER by the solution of minimum norm, in the lanes with dependent rows; writes `joint_sums`."""
     rows, envelope, gram = constraints.rows, constraints.tables.envelope, constraints.gram
-    m, one = constraints.tables.sizes[closure.CONSTRAINT_ROWS], constant_like(rows, 1.0)
+    m, one = constraints.tables.sizes[closure.RIGID_ROWS], constant_like(rows, 1.0)
     independent = rows[0, equation.KEPT, k]
     for row in range(m):
         independent = min(independent, rows[row, equation.KEPT, k])
@@ -59,7 +59,7 @@ def store_roots(constraints, k):
     """Compute the roots of the pivots, the diagonal of B; 0 for dependent rows."""
     rows = constraints.rows
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
-    for row in range(constraints.tables.sizes[closure.CONSTRAINT_ROWS]):
+    for row in range(constraints.tables.sizes[closure.RIGID_ROWS]):
         inverse = rows[row, equation.PIVOT, k]
         uses = inverse > zero
         root = one / math.sqrt(select(uses, inverse, one))
@@ -78,7 +78,7 @@ def factor_entry(constraints, row, column, k):
 @kernel
 def product_of_columns(constraints, i, j, k):
     """Return entry (i, j) of B^T B; a dependent row has the diagonal entry 1."""
-    envelope, m = constraints.tables.envelope, constraints.tables.sizes[closure.CONSTRAINT_ROWS]
+    envelope, m = constraints.tables.envelope, constraints.tables.sizes[closure.RIGID_ROWS]
     zero, one = constant_like(constraints.rows, 0.0), constant_like(constraints.rows, 1.0)
     total = nan_unless_finite(constraints.rows[i, equation.PIVOT, k])
     for row in range(i, m):
@@ -93,7 +93,7 @@ def product_of_columns(constraints, i, j, k):
 def multiply_by_factor(constraints, transposed, k):
     """Replace SOLUTION by B SOLUTION or, if `transposed` is true, by B^T SOLUTION."""
     rows, first = constraints.rows, constraints.tables.envelope[closure.ENVELOPE_FIRST]
-    m = constraints.tables.sizes[closure.CONSTRAINT_ROWS]
+    m = constraints.tables.sizes[closure.RIGID_ROWS]
     for step in range(m):
         target = step if transposed else m - 1 - step
         total = zeros_like(rows[0, equation.SOLUTION, k])

@@ -51,6 +51,8 @@ def update_rows(model, constraints, q, qd, work, k):
         else:
             connect_points(c, model, constraints, work, k)
             align_axes(c, model, constraints, work, k)
+        if constraints.tables.table[closure.COMPLIANT, c] == 1:
+            store_compliances(c, model, constraints, k)
 
 
 @routine
@@ -328,6 +330,26 @@ def store_compliance(c, model, constraints, k):
     rows[row, equation.MOTOR_B, k] = one
     is_added = e > zero
     rows[row, equation.COMPLIANCE, k] = select(is_added, one / select(is_added, e, one), zero)
+
+
+@kernel
+def store_compliances(c, model, constraints, k):
+    """Store - c / t^2 of the rows of a compliant constraint with the compliance c and the relaxation time t."""
+    table, rows, at = constraints.tables.table, constraints.rows, constraints.tables.table[closure.PARAMETERS, c]
+    inverse = inverse_relaxation_time(c, model, constraints, k)
+    for r in range(table[closure.ROW_COUNT, c]):
+        is_point = r < table[closure.POINT_ROWS, c]
+        column = closure.PARAM_COMPLIANCE if is_point else closure.PARAM_ANGULAR_COMPLIANCE
+        compliance = parameter(model.parameters, at, column, k)
+        rows[table[closure.ROW, c] + r, equation.COMPLIANCE, k] = -compliance * (inverse * inverse)
+
+
+@kernel
+def inverse_relaxation_time(c, model, constraints, k):
+    """Return 1 / t of a compliant constraint, 1/s."""
+    at = constraints.tables.table[closure.PARAMETERS, c]
+    time = parameter(model.parameters, at, closure.PARAM_RELAXATION_TIME, k)
+    return constant_like(constraints.rows, 1.0) / time
 
 
 @kernel

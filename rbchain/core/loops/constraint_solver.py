@@ -23,6 +23,14 @@ Then
 The matrix [J; F^T] (H + F e F^T)^-1 [J^T, F] - [0, 0; 0, C] is quasi-definite. Its factors L E L^T exist in the order
 of the rows, with negative pivots for y (Vanderbei 1995, "Symmetric quasi-definite matrices").
 
+A compliant row with the compliance c and the relaxation time t gives way: instead of J qdd + dJ/dt qd = 0,
+
+    phi + 2 t dphi/dt + t^2 d^2phi/dt^2 = - c lambda.
+
+This adds c / t^2 to its diagonal entry, so that such rows never depend on each other. At rest, c lambda = - phi, as in
+a spring. The forces of a motion that is slow compared with t differ by terms of first order in t. For c = 0, this is
+the stabilisation of Baumgarte (1972), "Stabilization of constraints and integrals of motion in dynamical systems".
+
 W is stored by supports in `Constraints.responses` (w, lanes). The right-hand side and the solution are the columns
 TARGET and MULTIPLIER of `Constraints.rows`.
 """
@@ -128,7 +136,7 @@ def assemble_matrix(constraints, work, k):
                     Dinv = work.dof[shared[2, s], frame.DINV, k]
                     total = total + responses[at_c + shared[0, s], k] * (Dinv * responses[at_d + shared[1, s], k])
                 matrix[envelope[closure.ENVELOPE_OFFSET, row] + table[closure.ROW, d] + j, k] = total
-    for row in range(tables.sizes[closure.CONSTRAINT_ROWS], constraints.rows.shape[0]):
+    for row in range(tables.sizes[closure.RIGID_ROWS], constraints.rows.shape[0]):
         at = envelope[closure.ENVELOPE_OFFSET, row] + row
         matrix[at, k] = matrix[at, k] - constraints.rows[row, equation.COMPLIANCE, k]
 
@@ -147,6 +155,8 @@ def store_scales_of_pivots(model, constraints, work, k):
     decides = constraints.flags[closure.FLAG_DECIDES, k] > zero
     for c in range(table.shape[1]):
         first, points, count = table[closure.ROW, c], table[closure.POINT_ROWS, c], table[closure.ROW_COUNT, c]
+        if table[closure.COMPLIANT, c] == 1:  # its rows are always independent
+            continue
         has_round_off = table[closure.TYPE, c] not in closure.TYPES_OF_JOINTS
         for part in range(2):
             start, end = (0, points) if part == 0 else (points, count)
@@ -263,7 +273,7 @@ def store_rest(constraints, work, k):
                 i = tables.support[first + slot]
                 rest = rest - constraints.responses[at + slot, k] * (work.dof[i, frame.DINV, k] * sums[i, k])
             rows[row, equation.SOLUTION, k] = rest
-    for row in range(tables.sizes[closure.CONSTRAINT_ROWS], rows.shape[0]):
+    for row in range(tables.sizes[closure.RIGID_ROWS], rows.shape[0]):
         softened = rows[row, equation.COMPLIANCE, k] * rows[row, equation.MULTIPLIER, k]
         rows[row, equation.SOLUTION, k] = rows[row, equation.SOLUTION, k] + softened
 

@@ -35,7 +35,7 @@ taken on the tangent space, along the velocities qd, as in `derivatives`.
 
 from typing import NamedTuple
 
-from ...compiling.jit import kernel
+from ...compiling.jit import kernel, routine
 from ..algorithms.derivatives import BY_Q, SCRATCH_PSIDDOT, SCRATCH_PSIDOT, SCRATCH_PSIDOT_PLUS_SDOT
 from ..lanes.lanes import constant_like, nan_unless_finite, select, zeros_like
 from ..spatial.storage import load3, load6, load9, load_force, load_motion, store3, store9, store_spatial
@@ -59,7 +59,8 @@ from ..tree import frame_layout as frame
 from ..tree.kinematics import axis_motion
 from ..tree.layout import parameter, parameter3, parameter9
 from . import constraint_layout as closure, equation_layout as equation
-from .constraint_rows import column_of
+from .constraint_jacobian import constraint_jacobian
+from .constraint_rows import column_of, inverse_relaxation_time
 
 
 class Point(NamedTuple):
@@ -87,6 +88,7 @@ def differentiate_constraints(model, constraints, parts, derivatives, scratch, w
             parts.by_q[row, i, k] = constant_like(parts.by_q, 0.0)
             parts.by_qd[row, i, k] = constant_like(parts.by_q, 0.0)
             parts.rates[row, i, k] = constant_like(parts.by_q, 0.0)
+    start_with_relaxation(model, constraints, parts, work, k)
     for c in range(table.shape[1]):
         if table[closure.TYPE, c] in closure.TYPES_OF_JOINTS:
             continue
@@ -101,6 +103,38 @@ def differentiate_constraints(model, constraints, parts, derivatives, scratch, w
             differentiate_rows(c, side, model, constraints, parts, scratch, work, k)
         for side in range(2):
             subtract_derivatives_of_force(c, side, model, constraints, parts, derivatives, k)
+        if table[closure.COMPLIANT, c] == 1:
+            add_relaxation_of_rates(c, model, constraints, parts, k)
+
+
+@routine
+def start_with_relaxation(model, constraints, parts, work, k):
+    """Add the derivatives J / t^2 and 2 J / t of phi / t^2 + 2 / t J qd to `by_q` and `by_qd`, which are zero.
+
+    They belong to the rows of compliant constraints with the relaxation time t (`constraint_solver`).
+    """
+    table, sizes = constraints.tables.table, constraints.tables.sizes
+    if sizes[closure.RIGID_ROWS] == sizes[closure.CONSTRAINT_ROWS]:
+        return
+    constraint_jacobian(model, constraints, parts.by_q, closure.ROW, work, k)
+    for c in range(table.shape[1]):
+        inverse = zeros_like(parts.by_q[0, 0, k])
+        if table[closure.COMPLIANT, c] == 1:
+            inverse = inverse_relaxation_time(c, model, constraints, k)
+        for row in range(table[closure.ROW, c], table[closure.ROW, c] + table[closure.ROW_COUNT, c]):
+            for i in range(parts.by_q.shape[1]):
+                relaxed = inverse * parts.by_q[row, i, k]
+                parts.by_qd[row, i, k] = relaxed + relaxed
+                parts.by_q[row, i, k] = inverse * relaxed
+
+
+@kernel
+def add_relaxation_of_rates(c, model, constraints, parts, k):
+    """Add the derivatives of 2 / t J qd with respect to q, at constant qd, to the rows of a compliant constraint."""
+    first, inverse = constraints.tables.table[closure.ROW, c], inverse_relaxation_time(c, model, constraints, k)
+    for row in range(first, first + constraints.tables.table[closure.ROW_COUNT, c]):
+        for i in range(parts.by_q.shape[1]):
+            parts.by_q[row, i, k] = parts.by_q[row, i, k] + (inverse + inverse) * parts.rates[row, i, k]
 
 
 @kernel

@@ -149,6 +149,7 @@ class Dispersion(Described):
       `HingeConstraint` or `WeldConstraint`, in its own axes. The z axis is the axis of a hinge.
     * "length": length of a `DistanceConstraint` in m.
     * "ratio", "offset": of a `CouplerConstraint`; the offset in rad or m.
+    * "compliance" in m/N, "angular_compliance" in rad/(N m), "relaxation_time" in s: of compliant constraints.
 
     All samples share the other parameters: the `period` and `phase` of a `Sampled`, `max_records`, the spectrum of
     noise, the positions of hard stops, and the settings of `simulate`. Their paths raise an error with the reason and

@@ -134,6 +134,9 @@ PARAMETERS = {
     "constraint_length": Parameter(CONSTRAINT, dimension="length"),
     "constraint_ratio": Parameter(CONSTRAINT),
     "constraint_offset": Parameter(CONSTRAINT, dimension=ANGLE),
+    "constraint_compliance": Parameter(CONSTRAINT, si_unit="m/N"),
+    "constraint_angular_compliance": Parameter(CONSTRAINT, si_unit="rad/(N m)"),
+    "constraint_relaxation_time": Parameter(CONSTRAINT, si_unit="s"),
 }
 #: The start of the names of the parameters of drives that prescribe a motion; all of them have a field `signal`.
 STARTS: dict[type[Declared], str] = {

@@ -17,7 +17,6 @@ from ...acting.user_forces import UserForces
 from ...acting.wrenches import Current
 from ...errors import StudyError, UnknownNameError
 from ...facade.model import Model
-from ...model.constraints import KINDS
 from ...model.parameter_paths import relatives_of
 from ...model.paths import Owned, matches
 from ..describe.dispersions import Dispersion
@@ -201,7 +200,7 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
         return [
             Target(place.name, i, model.joint_types[place.body_b] != "prismatic")
             for i, place in enumerate(model.description.constraints)
-            if parameter in KINDS[place.kind].arrays()
+            if parameter in place.arrays
         ]
     if owner in (ENCODER, VELOCITY_SENSOR):
         dofs = _degrees_of_freedom(model)
