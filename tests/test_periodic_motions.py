@@ -91,8 +91,60 @@ def test_a_free_pendulum_has_the_amplitude_of_its_period():
     np.testing.assert_allclose(found.multipliers, 1.0, atol=1e-2)  # a double eigenvalue
 
 
+def van_der_pol(t, q, qd, parameters, out):
+    out[0] = parameters[0] * (1.0 - q[0] ** 2) * qd[0]
+
+
+def by_state(t, q, qd, parameters, out):
+    out[0, 0, 0] = -2.0 * parameters[0] * q[0] * qd[0]
+    out[1, 0, 0] = parameters[0] * (1.0 - q[0] ** 2)
+
+
+@pytest.mark.slow
+@PLAIN
+def test_an_oscillator_of_van_der_pol_has_an_unknown_period():
+    """q'' - m (1 - q^2) q' + q = 0. One multiplier is 1, the product is exp of the integral of m (1 - q^2)."""
+    model = rod(stiffness=[1.5])  # I = 1.5 kg m^2 about the pivot
+    model = model.replace(stiffness=[float(model.mass_matrix([0.0])[0, 0])])
+    m = np.array([0.2, 1.0])
+    drive = rb.UserForces(van_der_pol, derivatives=by_state, parameters=(m * model.stiffness[0])[:, None])
+    settings = {"method": "rk4", "step": 0.1, "tolerance": 1e-6}
+    found = rb.analysis.periodic(model, [2.0], period_guess=[6.2, 6.6], drives=[drive], **settings)
+    assert found.success.all()
+    assert found.stable.all()
+    assert found.period.shape == (2,)
+    np.testing.assert_allclose(found.period[1], 6.66328685932313, rtol=1e-4)
+    for i in range(2):
+
+        def rate(t, y, m=m[i]):
+            return [y[1], m * (1 - y[0] ** 2) * y[1] - y[0], m * (1 - y[0] ** 2)]
+
+        start = [found.q[i, 0], found.qd[i, 0], 0.0]
+        end = solve_ivp(rate, (0, found.period[i]), start, rtol=1e-11, atol=1e-13).y[:, -1]
+        np.testing.assert_allclose(end[:2], start[:2], atol=1e-3)
+        np.testing.assert_allclose(found.multipliers[i], [1.0, np.exp(end[2])], atol=1e-3)
+
+
+@pytest.mark.slow
+@PLAIN
+def test_a_pendulum_of_finite_amplitude_has_the_period_of_its_closed_form():
+    """T = 4 K(k) / sqrt(3 g / (2 l)) with k = sin(amplitude / 2)."""
+    model, hanging = rod(10.0), -np.pi / 2
+    settings = {"method": "rk4", "step": 0.05, "tolerance": 1e-5}  # rk4 changes the energy
+    found = rb.analysis.periodic(model, [hanging + 1.2], period_guess=2.1, **settings)
+    energy = -np.cos(found.q[0] - hanging) + found.qd[0] ** 2 / 20.0
+    assert bool(found.success)
+    np.testing.assert_allclose(found.period, 4 * ellipk((1 + energy) / 2) / np.sqrt(10.0), rtol=1e-5)
+    at_rest = rb.analysis.periodic(model, [hanging], period_guess=2.0, **settings)
+    assert not at_rest.success
+
+
 PUSH = rb.PrescribedForce("link1", rb.Signal.sines(1.0, 2.0))
 REFUSED = [
+    ({"period": None}, "period is None and period_guess is None; expected one of the two"),
+    ({"period_guess": 1.0}, "expected one of the two"),
+    ({"period": None, "period_guess": -1.0}, "period_guess is -1.0; expected finite numbers above 0 s"),
+    ({"period": None, "period_guess": 3.0}, "period_guess: the accelerations .* that do not depend on the time"),
     ({"period": 0.0}, "period is 0.0; expected a finite number above 0"),
     ({"period": 3.0}, "period is 3 s, but the accelerations .* expected the period of the forces"),
     ({"drives": [rb.PID("link1", 0.0, kp=1.0, ki=1.0)]}, "does not support drives with an integral gain"),

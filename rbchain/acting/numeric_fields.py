@@ -119,7 +119,10 @@ class NumericField:
 
 
 def _of_sample(name: str, value: Any, i: Any, shape: tuple[Any, ...]) -> np.ndarray:
-    return np.broadcast_to(real_array(name, value, ArgumentError), shape)[i]
+    found = real_array(name, value, ArgumentError)
+    if None in shape:  # as long as the user wants
+        shape = (*shape[:-1], found.shape[-1])
+    return np.broadcast_to(found, shape)[i]
 
 
 @dataclass(frozen=True, eq=False)

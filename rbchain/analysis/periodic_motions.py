@@ -5,8 +5,17 @@ the exact derivative M of x(T) with respect to x(0), the monodromy matrix, Newto
 
     (M - 1) dx = x(0) - x(T).
 
-If M - 1 is singular, dx is the solution with the smallest norm. A change of the state is multiplied by M in each
-period, so the motion is stable if the eigenvalues of M, the Floquet multipliers, have absolute values of at most 1.
+If M - 1 is singular, dx is the solution with the smallest norm. If no force depends on the time, T can be unknown, too.
+With the rates f of the states at the start and at the end, Newton's steps are then
+
+    (M - 1) dx + f(T) dT = x(0) - x(T),   f(0) . dx = 0.
+
+The second equation keeps the phase. One multiplier is 1, for a shift of the time. A step that changes a large share of
+the motion has no meaning: without damping, the amplitude is not determined, and the matrix is nearly singular. A step
+of smaller norm then ignores small singular values.
+
+A change of the state is multiplied by M in each period, so the motion is stable if the eigenvalues of M, the Floquet
+multipliers, have absolute values of at most 1.
 
 Source: Nayfeh and Balachandran (1995), *Applied Nonlinear Dynamics*, sections 3.2 and 6.5.
 """
@@ -22,7 +31,7 @@ import numpy.typing as npt
 
 from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
-from ..common.real_arrays import FloatArray, finite_number, whole_number
+from ..common.real_arrays import FloatArray, excerpt, finite_number, real_array, whole_number
 from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
 from ..simulate.accelerations import accelerations
@@ -38,6 +47,10 @@ if TYPE_CHECKING:
 TIMES_OF_FORCES, LARGEST_DIFFERENCE = 8, 1e-6
 #: Singular values of M - 1 below this share of the largest one are zero.
 LEAST_SINGULAR_VALUE = 1e-9
+#: Largest change of the state by a step of the search for the period, relative to the change by its rate in a period.
+LARGEST_STEP = 0.03
+#: Singular values below this share of the largest one do not contribute to the step that replaces a larger one.
+SMALL_SINGULAR_VALUE = 0.05
 #: A multiplier this far above 1 is round-off.
 LEAST_GROWTH = 1e-6
 
@@ -51,7 +64,7 @@ class PeriodicMotion(SampleArrays):
     q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
         State at the time 0. `Model.simulate(q, qd, period)` is the motion. For samples that failed, the best state of
         the search.
-    period : float, s
+    period : float, or (...) array if it was unknown, s
     monodromy : (..., states, states) array
         The derivative of the state after one period with respect to the state at the time 0.
     multipliers : (..., states) complex array
@@ -61,15 +74,15 @@ class PeriodicMotion(SampleArrays):
     residual : (...) array
         The largest difference between the states after one period and at the time 0, in SI units.
     stable : (...) array of bool
-        Whether no small change grows: no multiplier has an absolute value above 1 + 1e-6. False for samples that
-        failed.
+        Whether no small change grows: no multiplier has an absolute value above 1 + 1e-6. With an unknown period, the
+        multiplier nearest to 1 does not count, which belongs to a shift of the time. False for samples that failed.
     success : (...) array of bool
-        Whether the residual is at most the tolerance.
+        Whether the residual is at most the tolerance. With an unknown period, an equilibrium is not a solution.
     """
 
     q: FloatArray
     qd: FloatArray
-    period: float
+    period: float | FloatArray
     monodromy: FloatArray
     multipliers: npt.NDArray[np.complex128]
     states: tuple[str, ...]
@@ -84,7 +97,8 @@ def periodic(
     q_guess: npt.ArrayLike | None = None,
     qd_guess: npt.ArrayLike = 0.0,
     *,
-    period: float,
+    period: float | None = None,
+    period_guess: npt.ArrayLike | None = None,
     tau: npt.ArrayLike = 0.0,
     drives: Sequence[Drive] | None = None,
     forces: Sequence[Force] = (),
@@ -95,7 +109,7 @@ def periodic(
     tolerance: float = 1e-8,
     max_iterations: int = 30,
 ) -> PeriodicMotion:
-    """Find a motion that repeats after a known period, and the stability of this motion.
+    """Find a motion that repeats after a known or unknown period, and the stability of this motion.
 
     Parameters
     ----------
@@ -103,9 +117,11 @@ def periodic(
         Without constraints.
     q_guess, qd_guess : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
         State of each sample at the time 0, at which the search starts. The defaults are the neutral positions, at rest.
-    period : float, s
+    period : float, s, optional
         Period of the forces, or a multiple of it. If no force depends on the time, the motion with this period, such as
         a free oscillation with the matching amplitude.
+    period_guess : float or (...) array, s, optional
+        Instead of `period`, if no force depends on the time: where the search for the period of each sample starts.
     tau, drives, forces
         As for `simulate`, with the limits of `linearize`. Controllers with an integral gain are not supported.
     method, step, rtol, atol
@@ -123,11 +139,13 @@ def periodic(
     Raises
     ------
     ArgumentError
-        If a shape does not fit, a drive or a force is not supported, the model has constraints, or the forces do not
-        repeat after the period.
+        If a shape does not fit, a drive or a force is not supported, or the model has constraints. If the forces do not
+        repeat after the period, or depend on the time while the period is unknown.
 
     Notes
     -----
+    With an unknown period, each sample is simulated on its own. The search may find a multiple of the period.
+
     Positions must repeat too: a joint that turns by whole turns in a period has no periodic motion here.
 
     Examples
@@ -141,12 +159,22 @@ def periodic(
     >>> found.q.round(6).tolist(), found.qd.round(6).tolist(), bool(found.stable)
     ([-0.153846], [0.461538], True)
     """
-    period = finite_number("period", period, ArgumentError, above=0.0)
+    if (period is None) == (period_guess is None):
+        raise ArgumentError(
+            f"period is {excerpt(period)} and period_guess is {excerpt(period_guess)}; expected one of the two. Give "
+            "the period of the forces, or period_guess if no force depends on the time"
+        )
+    is_known = period is not None
+    guess = real_array("period_guess", period_guess, ArgumentError) if period is None else np.zeros(())
+    if period is not None:
+        period = finite_number("period", period, ArgumentError, above=0.0)
+    elif not (np.isfinite(guess).all() and (guess > 0.0).all()):
+        raise ArgumentError(f"period_guess is {excerpt(period_guess)}; expected finite numbers above 0 s")
     tolerance = finite_number("tolerance", tolerance, ArgumentError, above=0.0)
     most = whole_number("max_iterations", max_iterations, ArgumentError, least=1)
     names = ("q_guess", "qd_guess", "tau")
     conditions, (q, qd, _), _ = conditions_of(
-        "periodic", model, (q_guess, qd_guess, tau), (drives, forces), np.zeros(()), names
+        "periodic", model, (q_guess, qd_guess, tau), (drives, forces), np.zeros(guess.shape), names
     )
     _refuse(conditions)
     is_adaptive = method != "rk4"
@@ -154,20 +182,24 @@ def periodic(
     settings = {"method": method, "step": step, **acting}
     if is_adaptive:
         settings |= {"rtol": 1e-10 if rtol is None else rtol, "atol": 1e-12 if atol is None else atol}
-    shooting = _Shooting(conditions, period, settings)
+    periods = np.broadcast_to(guess if period is None else period, conditions.batch).reshape(-1).astype(float)
+    shooting = _Shooting(conditions, periods, is_known, settings)
     shooting.search(q, qd, tolerance, most)
     _refuse_other_periods(shooting, acting)
     batch, M = conditions.batch, shooting.monodromy
     multipliers = np.full(M.shape[:2], np.nan, complex)
-    is_known = np.isfinite(M).all((1, 2))
-    multipliers[is_known] = np.linalg.eigvals(M[is_known])
+    is_finite = np.isfinite(M).all((1, 2))
+    multipliers[is_finite] = np.linalg.eigvals(M[is_finite])
     multipliers = np.take_along_axis(multipliers, np.argsort(-abs(multipliers), -1), -1)
-    success = shooting.residual <= tolerance
-    largest = abs(multipliers).max(-1, initial=0.0)
+    success = (shooting.residual <= tolerance) & ~shooting.is_equilibrium(tolerance)
+    growths = abs(multipliers)
+    if not is_known and growths.size:  # a shift of the time does not grow
+        np.put_along_axis(growths, abs(np.nan_to_num(multipliers) - 1.0).argmin(-1)[:, None], 0.0, -1)
+    largest = growths.max(-1, initial=0.0)
     return PeriodicMotion(
         q=shooting.q.reshape(*batch, model.nq),
         qd=shooting.qd.reshape(*batch, model.nv),
-        period=period,
+        period=shooting.periods.reshape(batch) if period is None else period,
         monodromy=M.reshape(*batch, *M.shape[1:]),
         multipliers=multipliers.reshape(*batch, M.shape[1]),
         states=shooting.states,
@@ -178,11 +210,11 @@ def periodic(
 
 
 class _Shooting:
-    """The search: the best state of each sample, with its residual and its monodromy matrix."""
+    """The search: the best state of each sample, with its period, its residual and its monodromy matrix."""
 
-    def __init__(self, conditions: Conditions, period: float, settings: dict[str, Any]) -> None:
+    def __init__(self, conditions: Conditions, periods: FloatArray, is_known: bool, settings: dict[str, Any]) -> None:
         self.model, self.batch, n = conditions.model, conditions.batch, conditions.model.nv
-        self.period, self.settings = period, settings
+        self.periods, self.is_known, self.settings = periods, is_known, settings
         positions, velocities = free_dofs(conditions)
         self.chosen = np.concatenate([positions, n + velocities])
         labels = self.model.velocity_labels
@@ -195,44 +227,103 @@ class _Shooting:
     def search(self, q: FloatArray, qd: FloatArray, tolerance: float, most: int) -> None:
         """Improve the states for at most so many simulations. A step that does not improve a sample is shortened."""
         self.q, self.qd, share = q, qd, np.ones(len(q))
-        step = np.zeros((len(q), len(self.chosen)))
+        states = len(self.chosen)
+        step = np.zeros((len(q), states + 1))  # the last column is the period
         for _ in range(most):
             change, n = np.zeros((len(q), 2 * qd.shape[1])), qd.shape[1]
-            change[:, self.chosen] = share[:, None] * step
+            change[:, self.chosen] = share[:, None] * step[:, :states]
+            periods = np.maximum(self.periods + share * step[:, states], 0.5 * self.periods)
             q_new, qd_new = self.model.integrate(self.shaped(self.q), self.shaped(change[:, :n])), change[:, n:]
-            found = self._after_period(np.reshape(q_new, q.shape), self.qd + qd_new)
+            found = self._after_period(np.reshape(q_new, q.shape), self.qd + qd_new, periods)
             improves = found[2] < self.residual
             self.q[improves], self.qd[improves], self.residual[improves] = (x[improves] for x in found[:3])
-            self.monodromy[improves] = found[4][improves]
+            self.monodromy[improves], self.periods[improves] = found[4][improves], periods[improves]
             share = np.where(improves, 1.0, share / 4.0)
-            A = np.where(improves[:, None, None], found[4] - np.eye(len(self.chosen)), 0.0)
-            newton = (
-                -np.linalg.pinv(A, rcond=LEAST_SINGULAR_VALUE) @ np.where(improves[:, None], found[3], 0.0)[..., None]
-            )
-            step[improves] = newton[improves, :, 0]
+            A, right = self._equations(*found)
+            A, right = np.where(improves[:, None, None], A, 0.0), np.where(improves[:, None], right, 0.0)
+            newton = self._solved(A, right, LEAST_SINGULAR_VALUE)
+            if not self.is_known:
+                most_of_step = LARGEST_STEP * self.periods * abs(self._rates(self.q, self.qd)).max(-1, initial=0.0)
+                is_long = abs(newton[:, :states]).max(-1, initial=0.0) > most_of_step
+                newton[is_long] = self._solved(A[is_long], right[is_long], SMALL_SINGULAR_VALUE)
+            step[improves, : A.shape[2]] = newton[improves]
             is_open = (self.residual > 1e-3 * tolerance) & (share > 1e-3)
             step[~is_open] = 0.0
             if not is_open.any():
                 break
 
-    def _after_period(self, q: FloatArray, qd: FloatArray) -> tuple[FloatArray, ...]:
-        """Return the states, the largest residuals, the residuals (samples, states), and the monodromy matrices."""
-        motion = simulate(
-            self.model,
-            self.shaped(q),
-            self.shaped(qd),
-            self.period,
-            save_at=[0.0, self.period],
-            derivatives=("q", "qd"),
-            on_failure="ignore",
-            **self.settings,
+    @staticmethod
+    def _solved(A: FloatArray, right: FloatArray, least: float) -> FloatArray:
+        """Return the solutions of smallest norm, without singular values below a share of the largest one."""
+        found: FloatArray = (np.linalg.pinv(A, rcond=least) @ right[..., None])[..., 0]
+        return found
+
+    def _equations(self, *found: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the matrices and the right-hand sides of Newton's steps, from the results of `_after_period`."""
+        q, qd, _, residuals, M, q_end, qd_end = found
+        A = M - np.eye(M.shape[1])
+        if self.is_known:
+            return A, -residuals
+        bordered = np.zeros((len(A), A.shape[1] + 1, A.shape[2] + 1))
+        bordered[:, :-1, :-1], bordered[:, :-1, -1] = A, self._rates(q_end, qd_end)
+        bordered[:, -1, :-1] = self._rates(q, qd)
+        return bordered, np.concatenate([-residuals, np.zeros((len(A), 1))], 1)
+
+    def _rates(self, q: FloatArray, qd: FloatArray) -> FloatArray:
+        """Return the rates (samples, states) of states at the time 0."""
+        acting = {name: self.settings[name] for name in ("tau", "drives", "forces")}
+        qdd = accelerations(self.model, self.shaped(q), self.shaped(qd), **acting).reshape(qd.shape)
+        return np.concatenate([qd, qdd], -1)[:, self.chosen]
+
+    def is_equilibrium(self, tolerance: float) -> npt.NDArray[np.bool_]:
+        """Whether the states hardly move, if the period is unknown, (samples,)."""
+        if self.is_known:
+            return np.zeros(len(self.q), bool)
+        moved = abs(self._rates(self.q, self.qd)).max(-1, initial=0.0) * self.periods
+        found: npt.NDArray[np.bool_] = moved <= 1e3 * tolerance
+        return found
+
+    def _after_period(self, q: FloatArray, qd: FloatArray, periods: FloatArray) -> tuple[FloatArray, ...]:
+        """Return the states, the largest residuals, the residuals (samples, states), and the monodromy matrices.
+
+        The states after one period follow.
+        """
+        n = qd.shape[1]
+        if self.is_known:
+            period = float(periods[0]) if len(periods) else 1.0
+            found = self._simulated(self.model, self.shaped(q), self.shaped(qd), period, self.settings)
+        else:
+            parts = [self._simulated(*self._sample(i, q, qd, periods)) for i in range(len(q))]
+            empty = [np.zeros((0, *shape)) for shape in ((self.model.nq,), (n,), (2 * n, 2 * n))]
+            found = tuple(np.stack(x) for x in zip(*parts, strict=True)) if parts else tuple(empty)
+        q_end, qd_end, derivatives = (
+            x.reshape(len(q), *shape) for x, shape in zip(found, (q.shape[1:], (n,), (2 * n, 2 * n)), strict=True)
         )
-        q_end, qd_end = motion.q[..., -1, :], motion.qd[..., -1, :]
-        change = np.concatenate([self.model.difference(self.shaped(q), q_end), qd_end - self.shaped(qd)], -1)
-        residuals = change.reshape(len(q), change.shape[-1])[:, self.chosen]
+        change = self.model.difference(self.shaped(q), self.shaped(q_end)).reshape(qd.shape)
+        residuals = np.concatenate([change, qd_end - qd], -1)[:, self.chosen]
+        M = derivatives[:, self.chosen][:, :, self.chosen]
+        return q, qd, abs(residuals).max(-1, initial=0.0), residuals, M, q_end, qd_end
+
+    def _sample(self, i: int, q: FloatArray, qd: FloatArray, periods: FloatArray) -> tuple[Any, ...]:
+        """Return the arguments of `_simulated` for one sample."""
+        place, batch = np.unravel_index(i, self.batch), self.batch
+        settings = dict(self.settings)
+        if batch:
+            settings["tau"] = np.broadcast_to(self.settings["tau"], (*batch, self.model.nv))[place]
+            for name in ("drives", "forces"):
+                settings[name] = [x.of_sample(place, batch) for x in self.settings[name]]
+        model = self.model[place] if self.model.batch_shape else self.model
+        return model, q[i], qd[i], float(periods[i]), settings
+
+    def _simulated(
+        self, model: Model, q: FloatArray, qd: FloatArray, period: float, settings: dict[str, Any]
+    ) -> tuple[FloatArray, ...]:
+        """Return the states after a period, and their derivatives (..., 2 nv, 2 nv) with respect to the start."""
+        motion = simulate(
+            model, q, qd, period, save_at=[0.0, period], derivatives=("q", "qd"), on_failure="ignore", **settings
+        )
         derivatives = np.concatenate([motion.derivatives[name][..., -1, :, :] for name in ("q", "qd")], -1)
-        M = derivatives.reshape(len(q), *derivatives.shape[-2:])[:, self.chosen][:, :, self.chosen]
-        return q, qd, abs(residuals).max(-1, initial=0.0), residuals, M
+        return motion.q[..., -1, :], motion.qd[..., -1, :], derivatives
 
     def shaped(self, x: FloatArray) -> FloatArray:
         """Return an array (samples, n) with the axes of the batch."""
@@ -254,13 +345,21 @@ def _refuse(conditions: Conditions) -> None:
 
 
 def _refuse_other_periods(shooting: _Shooting, acting: dict[str, Any]) -> None:
-    """Raise an error for forces and prescribed motions that do not repeat after the period."""
+    """Raise an error for forces and prescribed motions that do not repeat after the period, or depend on the time."""
     q, qd = shooting.shaped(shooting.q), shooting.shaped(shooting.qd)
-    for t in shooting.period * np.arange(TIMES_OF_FORCES) / TIMES_OF_FORCES:
-        now, later = (accelerations(shooting.model, q, qd, t=x, **acting) for x in (t, t + shooting.period))
+    period = float(shooting.periods.max(initial=0.0))
+    later_by = period if shooting.is_known else period * (np.sqrt(2.0) - 1.0)  # no multiple of a period of forces
+    for t in period * np.arange(TIMES_OF_FORCES) / TIMES_OF_FORCES:
+        now, later = (accelerations(shooting.model, q, qd, t=x, **acting) for x in (t, t + later_by))
         difference = np.nan_to_num(abs(later - now)).max(initial=0.0)
-        if difference > LARGEST_DIFFERENCE * max(1.0, np.nan_to_num(abs(now)).max(initial=0.0)):
+        if difference <= LARGEST_DIFFERENCE * max(1.0, np.nan_to_num(abs(now)).max(initial=0.0)):
+            continue
+        if not shooting.is_known:
             raise ArgumentError(
-                f"period is {shooting.period:g} s, but the accelerations by the forces at {t:g} s and one period later "
-                f"differ by {difference:.2g}; expected the period of the forces, or a multiple of it"
+                f"period_guess: the accelerations by the forces at {t:g} s and at {t + later_by:g} s differ by "
+                f"{difference:.2g}; expected forces that do not depend on the time. Use period instead"
             )
+        raise ArgumentError(
+            f"period is {period:g} s, but the accelerations by the forces at {t:g} s and one period later "
+            f"differ by {difference:.2g}; expected the period of the forces, or a multiple of it"
+        )
