@@ -21,15 +21,14 @@ from .contact_residuals import (
     sweep,
 )
 
-# Number of Newton steps of a round, and of lengths tried for each step: 1, 1/2, 1/4, ... A step without a length that
-# fits fails.
-NEWTON_STEPS, LENGTHS = 30, 7
+# Number of lengths tried for each step: 1, 1/2, 1/4, ... A step without a length that fits fails.
+LENGTHS = 7
 # Multiples of the factors of u for the Newton steps, one for each round. Their order was found with 20 links that fall
 # on a floor and move on it.
 MULTIPLES = (1.0, 128.0, 8.0, 1024.0, 4.0, 256.0, 32.0, 4096.0)
 # Least ratios of |u| / w to |p| of the tangents of a contact, one for each round. Another multiple of the factor, up to
 # LARGEST_MULTIPLE, increases the ratio to this value.
-BALANCES, LARGEST_MULTIPLE = (0.0, 0.0, 0.1, 1.0, 0.1, 1.0, 0.1, 1.0), 1e8
+BALANCES, LARGEST_MULTIPLE = (0.03, 0.0, 0.1, 1.0, 0.1, 1.0, 0.1, 1.0), 1e8
 # A step of length t reduces the sum of squares by more than this multiple of t.
 LEAST_REDUCTION = 2e-4
 # The number added to the diagonal of a Newton step, which is scaled to 1, as a multiple of the square root of epsilon.
@@ -39,8 +38,8 @@ PROXIMAL, LARGEST_PROXIMAL, INCREASE, DECREASE = 16.0, 0.3, 100.0, 0.1
 
 
 @routine
-def newton_steps(contacts, residual, limit, running, index, least, k):
-    """Take Newton steps until the residual is at most `least` or steps fail, then a sweep; return the residual.
+def newton_steps(contacts, residual, limit, running, index, least, steps, k):
+    """Take at most `steps` Newton steps until the residual is at most `least` or steps fail, then a sweep; return the residual.
 
     Keeps the result in the lanes in which its residual is below `limit`.
     """
@@ -52,7 +51,7 @@ def newton_steps(contacts, residual, limit, running, index, least, k):
     increase, decrease = constant_like(rows, INCREASE), constant_like(rows, DECREASE)
     nothing = nan_unless_finite(running)
     improves, proximal = running, smallest + nothing
-    for _ in range(NEWTON_STEPS):
+    for _ in range(steps):
         if not any_lane(improves > nothing):
             break
         succeeds = newton_step(contacts, improves, index, proximal, k) > nothing
@@ -325,25 +324,25 @@ def eliminate_rows(contacts, count, k):
     """
     rows, linear = contacts.rows, contacts.linear
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
-    for c in range(count):
-        source = row_at_place(c, contacts)
-        pivot = linear[c, c, k]
-        is_regular = abs(pivot) > zero
-        inverse = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
-        rows[source, contact.PIVOT, k] = inverse
-        # Else the rest of the row is zero, except for the tangents of a disc of radius zero, where the step neglects
-        # it. Each lane decides for itself, so that it does not depend on its neighbours.
-        couples = rows[source, contact.COUPLES, k] != zero
-        has_rest = any_lane(couples)
-        for a in range(c + 1, count):
-            factor = linear[a, c, k] * inverse
+    for a in range(count):
+        row = row_at_place(a, contacts)
+        right = rows[row, contact.RIGHT, k]
+        for c in range(a):
+            source = row_at_place(c, contacts)
+            factor = linear[a, c, k] * rows[source, contact.PIVOT, k]
             if any_lane(factor != zero):
-                row = row_at_place(a, contacts)
-                if has_rest:
+                # Without coupling, the rest of a row is zero, except for the tangents of a disc of radius zero, where
+                # the step neglects it. Each lane decides for itself, so that it does not depend on its neighbours.
+                couples = rows[source, contact.COUPLES, k] != zero
+                if any_lane(couples):
                     passed = select(couples, factor, zero)
                     for j in range(c + 1, count):
                         linear[a, j, k] = linear[a, j, k] - passed * linear[c, j, k]
-                rows[row, contact.RIGHT, k] = rows[row, contact.RIGHT, k] - factor * rows[source, contact.RIGHT, k]
+                right = right - factor * rows[source, contact.RIGHT, k]
+        rows[row, contact.RIGHT, k] = right
+        pivot = linear[a, a, k]
+        is_regular = abs(pivot) > zero
+        rows[row, contact.PIVOT, k] = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
     for a in range(count - 1, -1, -1):
         row = row_at_place(a, contacts)
         x = rows[row, contact.RIGHT, k]

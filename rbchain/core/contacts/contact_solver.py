@@ -41,6 +41,8 @@ from .contact_residuals import compute_velocities, largest_missing_velocity, lar
 # contacts that jam while they slide (Painleve) grow slowly from sweep to sweep. In impacts of three adjacent contacts,
 # the impulse of the middle contact may decrease slowly to zero.
 SWEEPS, LAST_SWEEPS, GROWTH = 3, 600, 1.2
+# Newton steps of a round, fewer of a prediction, whose residual may be PREDICTED times the tolerance.
+NEWTON_STEPS, PREDICTION_STEPS, PREDICTED = 20, 6, 100.0
 # Residuals above this multiple of the tolerance are reduced by Newton steps, if sweeps were necessary at all.
 GOAL = 1e-3
 # Newton steps are kept if they reduce the least residual so far by this factor.
@@ -59,26 +61,44 @@ def solve_contacts(contacts, tolerance, k):
 
     Reads u_free from VELOCITY, and writes u to VELOCITY. The residual and the tolerance have the unit of u.
     """
+    start_with_impulses(contacts, k)
     rows = contacts.rows
-    for row in range(rows.shape[0]):
-        rows[row, contact.GIVEN_VELOCITY, k] = rows[row, contact.VELOCITY, k]
-    compute_velocities(contacts, constant_like(rows, 1.0), k)
-    residual = run_rounds(contacts, largest_residual(contacts, k), tolerance, SWEEPS, k)
+    residual = run_rounds(contacts, largest_residual(contacts, k), tolerance, SWEEPS, len(MULTIPLES), NEWTON_STEPS, k)
     if any_lane(residual > constant_like(rows, tolerance)):
         residual = reduce_diagonal(contacts, residual, tolerance, k)
     return max(residual, largest_missing_velocity(contacts, k))
 
 
 @routine
-def run_rounds(contacts, residual, tolerance, sweeps, k):
+def predict_contacts(contacts, tolerance, k):
+    """Approximate the impulses of all rows as a first guess of `solve_contacts`, with one round of few steps.
+
+    Reads and writes VELOCITY as `solve_contacts` does.
+    """
+    start_with_impulses(contacts, k)
+    run_rounds(contacts, largest_residual(contacts, k), PREDICTED * tolerance, SWEEPS, 1, PREDICTION_STEPS, k)
+
+
+@kernel
+def start_with_impulses(contacts, k):
+    """Store u_free, and add the velocities that the impulses of the first guess cause."""
+    rows = contacts.rows
+    for row in range(rows.shape[0]):
+        rows[row, contact.GIVEN_VELOCITY, k] = rows[row, contact.VELOCITY, k]
+    compute_velocities(contacts, constant_like(rows, 1.0), k)
+
+
+@routine
+def run_rounds(contacts, residual, tolerance, sweeps, rounds, steps, k):
     """Alternate sweeps and Newton steps in the lanes whose residual exceeds the tolerance, and return the residual.
 
-    `sweeps` is the number of sweeps in the first round.
+    `sweeps` is the number of sweeps in the first round, `rounds` the largest number of rounds, and `steps` the largest
+    number of Newton steps in each.
     """
     rows, count = contacts.rows, 1.0 * sweeps
     least, goal = constant_like(rows, tolerance), constant_like(rows, GOAL * tolerance)
     progress, lowest = constant_like(rows, PROGRESS), residual
-    for index in range(len(MULTIPLES)):
+    for index in range(rounds):
         # numbers, because routines take no masks: above zero in the lanes that are running
         running = select(residual > least, residual, nan_unless_finite(residual))
         if not any_lane(running > nan_unless_finite(running)):
@@ -90,7 +110,7 @@ def run_rounds(contacts, residual, tolerance, sweeps, k):
         lowest = min(lowest, residual)
         running = select(residual > goal, running, nan_unless_finite(residual))
         if any_lane(running > nan_unless_finite(running)):
-            residual = newton_steps(contacts, residual, progress * lowest, running, index, least, k)
+            residual = newton_steps(contacts, residual, progress * lowest, running, index, least, steps, k)
         lowest = min(lowest, residual)
     return residual
 
@@ -119,7 +139,7 @@ def reduce_diagonal(contacts, residual, tolerance, k):
     for _ in range(MAX_ADDED):
         start_with_diagonal(contacts, added, running, k)
         found = select(running > zero, largest_residual(contacts, k), zero)
-        found = run_rounds(contacts, found, tolerance, SWEEPS, k)
+        found = run_rounds(contacts, found, tolerance, SWEEPS, len(MULTIPLES), NEWTON_STEPS, k)
         succeeds = (running > zero) & (found <= least)
         is_solved = succeeds & (added == zero)
         for row in range(rows.shape[0]):
@@ -141,7 +161,7 @@ def reduce_diagonal(contacts, residual, tolerance, k):
     for row in range(rows.shape[0]):
         rows[row, contact.REACHED_IMPULSE, k] = rows[row, contact.BEST_IMPULSE, k]
     start_with_diagonal(contacts, zero, worse, k)
-    return run_rounds(contacts, min(found, residual), tolerance, LAST_SWEEPS, k)
+    return run_rounds(contacts, min(found, residual), tolerance, LAST_SWEEPS, len(MULTIPLES), NEWTON_STEPS, k)
 
 
 @kernel

@@ -32,7 +32,7 @@ from ...compiling.jit import kernel, only_if, routine
 from ..contacts import contact_layout as contact, element_layout as element
 from ..contacts.contact_responses import add_responses, update_responses
 from ..contacts.contact_rows import update_biases, update_gaps, update_jacobian, update_row_velocities
-from ..contacts.contact_solver import solve_contacts
+from ..contacts.contact_solver import predict_contacts, solve_contacts
 from ..contacts.gear_friction import update_gear_friction
 from ..contacts.impact_law import limit_energy
 from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
@@ -208,7 +208,7 @@ def predict_impulses(block, stepper, settings, h, k):
     rows[0, contact.RESPONDS, 0] = constant_like(rows, 0.0)
     set_rows(block, stepper, stepper.change[nq : nq + n], settings, h, k)
     if rows[0, contact.RESPONDS, 0] > constant_like(rows, 0.0):
-        solve_rows(block, settings, False, h, k)
+        predict_rows(block, settings, h, k)
     nothing = constant_like(rows, 0.0)
     for i in range(n):
         changes[0, i, k] = nothing
@@ -260,7 +260,7 @@ def solve_impulses(block, stepper, settings, h, k):
     residual = zeros_like(rows[0, contact.VELOCITY, k])
     acts = rows[0, contact.RESPONDS, 0] > responds
     if acts:
-        residual = solve_rows(block, settings, True, h, k)
+        residual = solve_rows(block, settings, h, k)
     collides = has_collision(contacts, k)
     store_work_of_impulses(block, stepper, acts, collides * (time_of_first_impact(contacts, k) - half), k)
     if acts:
@@ -316,23 +316,38 @@ def set_rows(block, stepper, v_free, settings, h, k):
 
 
 @routine
-def solve_rows(block, settings, is_limited, h, k):
-    """Solve for the impulses of all rows, and return the largest residual. The initial guess is contact.IMPULSE.
+def solve_rows(block, settings, h, k):
+    """Solve for the impulses of all rows without a gain of energy, and return the largest residual.
 
-    The residual is one value for each lane, m/s or rad/s. `is_limited` states whether the impulses must not add energy.
+    The initial guess is contact.IMPULSE. The residual is one value for each lane, m/s or rad/s.
     """
     contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
-    rows = contacts.rows
-    residual = zeros_like(rows[0, contact.VELOCITY, k])
+    residual = zeros_like(contacts.rows[0, contact.VELOCITY, k])
     for _ in range(MAX_SLIPS):
-        for row in range(rows.shape[0]):
-            rows[row, contact.VELOCITY, k] = rows[row, contact.FREE_VELOCITY, k] - rows[row, contact.SHIFT, k]
+        restore_free_velocities(contacts, k)
         residual = solve_contacts(contacts, settings.tolerance, k)
         if not release_joints(contacts, numbers, h, k):
             break
-    if is_limited:
-        residual = limit_energy(contacts, residual, settings.tolerance, k)
-    return residual
+    return limit_energy(contacts, residual, settings.tolerance, k)
+
+
+@routine
+def predict_rows(block, settings, h, k):
+    """Approximate the impulses of all rows; the initial guess is contact.IMPULSE."""
+    contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
+    for _ in range(MAX_SLIPS):
+        restore_free_velocities(contacts, k)
+        predict_contacts(contacts, settings.tolerance, k)
+        if not release_joints(contacts, numbers, h, k):
+            break
+
+
+@kernel
+def restore_free_velocities(contacts, k):
+    """Set the velocities of all rows without impulses, m/s or rad/s, for the solver."""
+    rows = contacts.rows
+    for row in range(rows.shape[0]):
+        rows[row, contact.VELOCITY, k] = rows[row, contact.FREE_VELOCITY, k] - rows[row, contact.SHIFT, k]
 
 
 @kernel

@@ -94,18 +94,22 @@ def set_bound(e, contacts, settings, numbers, h, k):
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
     u, free = rows[row, contact.START_VELOCITY, k], rows[row, contact.FREE_VELOCITY, k]
     d = free - u
-    # the gap was computed in the middle of the step
-    gap = max(rows[row, contact.GAP, k] - half * h * u, zero)
+    # The gap was computed in the middle of the step. It may be negative by less than what is not corrected.
+    gap = max(rows[row, contact.GAP, k] - half * h * u, constant_like(rows, -settings.penetration))
     rows[row, contact.GAP, k] = gap
     rate = gap / h
     least = constant_like(rows, IMPACT_SPEED) * abs(d) + constant_like(rows, settings.tolerance)
     is_impact = (-u > least) & (rate + half * (u + free) < zero)
     root = math.sqrt(max(u * u - (rate + rate) * d, zero))
-    time = min((rate + rate) / select(is_impact, root - u, one), one)
+    time = max(min((rate + rate) / select(is_impact, root - u, one), one), zero)
     is_impact = is_impact & (velocity_at(time, row, contacts, h, k) < zero)
     is_clipped = (one - time) * d - restitution * (u + time * d) <= zero
-    closing = min(-rate, -rate - rate - u)
-    rows[row, contact.BOUND, k] = select(is_impact, zero, closing)
+    # The velocity -rate - slower closes the gap with the mean velocity of the step, and -rate leaves half of h * slower.
+    # If this is too small to be corrected, it is left, so that the bounds of points in one plane of a body are
+    # compatible. Otherwise, one of four points under a foot would have to open, and the solver would search for it.
+    slower = rate + u
+    is_closed = half * h * slower <= constant_like(rows, settings.penetration)
+    rows[row, contact.BOUND, k] = select(is_impact, zero, -rate - select(is_closed, zero, slower))
     rows[row, contact.IMPACT, k] = select(is_impact, one, zero)
     rows[row, contact.IMPACT_TIME, k] = select(is_impact, time, zero)
     rows[row, contact.IS_CLIPPED, k] = select(is_clipped, one, zero)
