@@ -55,6 +55,7 @@ from .moreau_rows import (
     set_bound,
     set_friction_limits,
     set_shifts,
+    set_start_gap,
     stick_at_rest,
     time_of_first_impact,
     update_sticking,
@@ -302,6 +303,9 @@ def set_rows(block, stepper, v_free, settings, h, k):
         rows[row, contact.START_VELOCITY, k] = rows[row, contact.START_VELOCITY, k] - turn
         rows[row, contact.FREE_VELOCITY, k] = rows[row, contact.FREE_VELOCITY, k] + turn
     for e in range(contacts.table.shape[1]):
+        if contacts.table[element.KIND, e] != element.FRICTION:
+            set_start_gap(e, contacts, h, k)
+    for e in range(contacts.table.shape[1]):
         if contacts.table[element.KIND, e] == element.FRICTION:
             stick_at_rest(e, contacts, numbers, settings.tolerance, y[nq : nq + n], k)
             set_friction_limits(e, contacts, numbers, h, k)
@@ -373,7 +377,7 @@ def weights_of_step(contacts, settings, h, k):
         rests = (rows[row, contact.IMPACT, k] <= zero) | (rows[row, contact.IS_CLIPPED, k] > zero)
         flies = select(pushes & rests, zero, flies)
         accelerates = end > u
-        reach = (rows[row, contact.GAP, k] + depth) / h + end
+        reach = (max(rows[row, contact.GAP, k], zero) + depth) / h + end
         limit = max(reach / select(accelerates, end - u, one), zero)
         weight = select(accelerates, select(collides, weight, min(weight, limit)), weight)
     impact = has_collision(contacts, k)

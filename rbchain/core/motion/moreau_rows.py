@@ -4,12 +4,14 @@ import math
 
 from ...compiling.jit import is_given, kernel
 from ..contacts import contact_layout as contact, element_layout as element
-from ..contacts.contact_layout import has_tangents
+from ..contacts.contact_layout import has_tangents, is_contact
 from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
 
 # An impact needs a speed of more than this multiple of the change of the velocity by other forces in the step.
 IMPACT_SPEED = 2.0
-FAR = 1000.0  # gaps that are far from closed are larger than this multiple of the depth that is not corrected
+# Gaps that are far from closed are larger than FAR times the depth that is not corrected, closed gaps are smaller than
+# CLOSED times this depth.
+FAR, CLOSED = 1000.0, 0.01
 
 
 def has_contacts(block, *_):
@@ -87,29 +89,62 @@ def release_joints(contacts, numbers, h, k):
 
 
 @kernel
+def set_start_gap(e, contacts, h, k):
+    """Replace the gap of a stop or a contact in the middle of the step by the gap at its start, m or rad."""
+    rows, row, half = contacts.rows, contacts.table[element.ROW, e], constant_like(contacts.rows, 0.5)
+    rows[row, contact.GAP, k] = rows[row, contact.GAP, k] - half * h * rows[row, contact.START_VELOCITY, k]
+
+
+@kernel
+def largest_gaps(e, contacts, h, k):
+    """Return two lengths of element e, m or rad: its gap at the start, and what remains of it with the velocity -gap / h.
+
+    Contacts of the same two bodies have the same lengths, the largest of these contacts. The bounds of points in one
+    plane of a body are therefore compatible. Otherwise, one of four points under a foot would have to open because of
+    round-off, and the solver would have to find it.
+    """
+    table = contacts.table
+    gap, remains = gap_and_rest(table[element.ROW, e], contacts, h, k)
+    if not is_contact(e, table):
+        return gap, remains
+    for other in range(table.shape[1]):
+        touches = is_contact(other, table) and table[element.DOF, other] == table[element.DOF, e]
+        if touches and table[element.OTHER, other] == table[element.OTHER, e]:
+            other_gap, other_remains = gap_and_rest(table[element.ROW, other], contacts, h, k)
+            gap, remains = max(gap, other_gap), max(remains, other_remains)
+    return gap, remains
+
+
+@kernel
+def gap_and_rest(row, contacts, h, k):
+    """Return the gap of a row at the start of the step and what remains of it with the velocity -gap / h, m or rad."""
+    rows, half = contacts.rows, constant_like(contacts.rows, 0.5)
+    gap = rows[row, contact.GAP, k]
+    return gap, half * (max(gap, zeros_like(gap)) + h * rows[row, contact.START_VELOCITY, k])
+
+
+@kernel
 def set_bound(e, contacts, settings, numbers, h, k):
-    """Set the least velocity of a stop or of the normal of a contact at the end of the step, m/s or rad/s."""
+    """Set the least velocity of a stop or of the normal of a contact at the end of the step, m/s or rad/s.
+
+    Reads the gaps of all rows at the start.
+    """
     rows, row, at = contacts.rows, contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
     restitution = numbers[at + element.NUMBER_RESTITUTION, k]
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
     u, free = rows[row, contact.START_VELOCITY, k], rows[row, contact.FREE_VELOCITY, k]
-    d = free - u
-    # The gap was computed in the middle of the step. It may be negative by less than what is not corrected.
-    gap = max(rows[row, contact.GAP, k] - half * h * u, constant_like(rows, -settings.penetration))
-    rows[row, contact.GAP, k] = gap
-    rate = gap / h
+    d, depth = free - u, constant_like(rows, settings.penetration)
+    closed = constant_like(rows, CLOSED) * depth
+    largest, remains = largest_gaps(e, contacts, h, k)
+    rate = select(largest <= closed, zero, max(rows[row, contact.GAP, k], -depth)) / h
     least = constant_like(rows, IMPACT_SPEED) * abs(d) + constant_like(rows, settings.tolerance)
     is_impact = (-u > least) & (rate + half * (u + free) < zero)
     root = math.sqrt(max(u * u - (rate + rate) * d, zero))
     time = max(min((rate + rate) / select(is_impact, root - u, one), one), zero)
     is_impact = is_impact & (velocity_at(time, row, contacts, h, k) < zero)
     is_clipped = (one - time) * d - restitution * (u + time * d) <= zero
-    # The velocity -rate - slower closes the gap with the mean velocity of the step, and -rate leaves half of h * slower.
-    # If this is too small to be corrected, it is left, so that the bounds of points in one plane of a body are
-    # compatible. Otherwise, one of four points under a foot would have to open, and the solver would search for it.
-    slower = rate + u
-    is_closed = half * h * slower <= constant_like(rows, settings.penetration)
-    rows[row, contact.BOUND, k] = select(is_impact, zero, -rate - select(is_closed, zero, slower))
+    slower = select(remains <= closed, zero, max(rate + u, zero))
+    rows[row, contact.BOUND, k] = select(is_impact, zero, -rate - slower)
     rows[row, contact.IMPACT, k] = select(is_impact, one, zero)
     rows[row, contact.IMPACT_TIME, k] = select(is_impact, time, zero)
     rows[row, contact.IS_CLIPPED, k] = select(is_clipped, one, zero)
