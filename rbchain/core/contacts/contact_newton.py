@@ -39,9 +39,9 @@ PROXIMAL, LARGEST_PROXIMAL, INCREASE, DECREASE = 16.0, 0.3, 100.0, 0.1
 
 @routine
 def newton_steps(contacts, residual, limit, running, index, least, steps, k):
-    """Take at most `steps` Newton steps until the residual is at most `least` or steps fail, then a sweep; return the residual.
+    """Take at most `steps` Newton steps, until the residual is at most `least` or steps fail, and return the residual.
 
-    Keeps the result in the lanes in which its residual is below `limit`.
+    A sweep follows. Keeps the result in the lanes in which its residual is below `limit`.
     """
     rows = contacts.rows
     for row in range(rows.shape[0]):

@@ -97,9 +97,9 @@ def set_start_gap(e, contacts, h, k):
 
 @kernel
 def largest_gaps(e, contacts, h, k):
-    """Return two lengths of element e, m or rad: its gap at the start, and what remains of it with the velocity -gap / h.
+    """Return the gap of element e at the start, and what remains of it with the velocity -gap / h, m or rad.
 
-    Contacts of the same two bodies have the same lengths, the largest of these contacts. The bounds of points in one
+    Contacts of the same two bodies have the same results, the largest of these contacts. The bounds of points in one
     plane of a body are therefore compatible. Otherwise, one of four points under a foot would have to open because of
     round-off, and the solver would have to find it.
     """
