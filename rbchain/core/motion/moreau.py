@@ -11,8 +11,8 @@ s is 1/2 in steps without impacts. The impulses p of all rows are solved togethe
 in the middle. The velocities of the rows are u = J v - h/2 b at the start and u' = J v' + h/2 b at the end, with
 b = dJ/dt v_m. A row with the gap g closes at the time c h, 0 = g + h (c u + c^2 d / 2), with d = u_free - u. This is an
 impact if the speed is more than 2 |d| and more than the tolerance of the solver. Slower contacts have no restitution,
-so a bouncing ball comes to rest. In a step without an impact, u' >= min(-g / h, -2 g / h - u). The gap of such a step
-is not negative at its end, because s is chosen that way.
+so a bouncing ball comes to rest. In a step without an impact, u' >= min(-g / h, -2 g / h - u), except for gaps that are
+closed up to round-off (`moreau_rows`). The gap of such a step is not negative at its end, because s is chosen that way.
 
 All impulses of impacts in a step act at the time c h of the first one, after which the finite forces change the
 velocity by (1 - c) h qdd. The law of `impact_law` holds for the velocities J v at this time, with J of the middle.
