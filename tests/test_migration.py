@@ -39,6 +39,7 @@ MJCF = """
     </body>
   </worldbody>
   <actuator><motor name="drive" joint="elbow" gear="3"/></actuator>
+  <keyframe><key name="home" qpos="0.3 -0.2" qvel="0.5 0.7" ctrl="0.6"/></keyframe>
 </mujoco>
 """
 
@@ -96,6 +97,15 @@ def full_mass_matrix(both):
     H = np.zeros((2, 2))
     mujoco.mj_fullM(both.engine, both.data, H)
     return [(both.model.mass_matrix(Q), H)]
+
+
+def keyframe(both):
+    home = both.model.keyframes["home"]
+    both.data.qfrc_applied = 0.0
+    mujoco.mj_resetDataKeyframe(both.engine, both.data, 0)
+    mujoco.mj_forward(both.engine, both.data)
+    qdd = both.model.with_inputs(home.inputs).accelerations(home.q, home.qd)
+    return [(home.q, both.data.qpos), (home.qd, both.data.qvel), (qdd, both.data.qacc)]
 
 
 def poses(both):
@@ -173,6 +183,7 @@ ROWS_OF_MUJOCO = {
     "`data.qfrc_passive`": lambda both: [(both.model.passive_forces(Q, QD), both.data.qfrc_passive)],
     "`data.qfrc_bias`": lambda both: [(both.model.bias_forces(Q, QD), both.data.qfrc_bias)],
     "`mujoco.mj_fullM`": full_mass_matrix,
+    "`mujoco.mj_resetDataKeyframe`": keyframe,
     "`data.xpos`, `data.xmat`": poses,
     "`data.site_xpos`": lambda both: [(both.model.frame_poses(Q, "tip").translation, both.data.site_xpos[0])],
     "`mujoco.mj_jac`": jacobian,

@@ -78,11 +78,11 @@ def looped():
     return builder.build()
 
 
-def welded():
+def welded(**compliances):
     """A free body that is welded to the world."""
     builder = rb.ModelBuilder()
     builder.add_body("body", joint=rb.Free(), inertia=rb.Inertia.rod(1.0, mass=1.0))
-    builder.add_constraint(rb.WeldConstraint("weld", None, "body"))
+    builder.add_constraint(rb.WeldConstraint("weld", None, "body"), **compliances)
     return builder.build()
 
 
@@ -320,6 +320,8 @@ def test_the_position_of_a_free_joint_is_displaced_in_its_placement_frame_and_tu
 def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, how):
     model = looped() if parameter.startswith("constraint") else mechanism()
     model = welded() if parameter.startswith("constraint_axes") else model
+    if parameter.endswith(("compliance", "relaxation_time")):
+        model = welded(compliance=1e-6, angular_compliance=1e-4, relaxation_time=1e-3)
     keys = {}
     if PARAMETERS[parameter].owner in ON_CONTACT:
         model, keys["forces"] = touching()
