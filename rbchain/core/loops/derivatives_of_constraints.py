@@ -120,7 +120,7 @@ def start_with_relaxation(model, constraints, parts, work, k):
     for c in range(table.shape[1]):
         inverse = zeros_like(parts.by_q[0, 0, k])
         if table[closure.COMPLIANT, c] == 1:
-            inverse = inverse_relaxation_time(c, model, constraints, k)
+            inverse = inverse + inverse_relaxation_time(c, model, constraints, k)  # may be one value for all lanes
         for row in range(table[closure.ROW, c], table[closure.ROW, c] + table[closure.ROW_COUNT, c]):
             for i in range(parts.by_q.shape[1]):
                 relaxed = inverse * parts.by_q[row, i, k]
