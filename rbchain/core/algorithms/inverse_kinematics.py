@@ -30,7 +30,7 @@ import numpy as np
 from ...compiling.jit import kernel, routine
 from ..lanes.lane_records import lane_record
 from ..lanes.lanes import constant_like, floor, full_like, select, zeros_like
-from ..tree.kinematics import normalize_positions, place_dof, position_rates, rotate_dof
+from ..tree.kinematics import add_step, place_dof, rotate_dof
 from ..tree.layout import POSING_OWN, PRISMATIC, REVOLUTE
 from .target_errors import GOAL_ROWS, Targets, add_target
 
@@ -282,10 +282,7 @@ def move(model, problem, search, q, k):
     is_moving = search.state[IS_MOVING, k] > zero
     for i in range(n):
         search.step[i, k] = select(is_moving, search.step[i, k], zero)
-    position_rates(model, q, search.step, search.rate, k)
-    for j in range(q.shape[0]):
-        q[j, k] = q[j, k] + search.rate[j, k]
-    normalize_positions(model, q, k)
+    add_step(model, q, search.step, search.rate, q, k)
 
 
 @kernel

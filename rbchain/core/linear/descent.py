@@ -21,7 +21,7 @@ from ..algorithms.derivatives import BY_INPUT, BY_Q
 from ..algorithms.inverse_kinematics import SMALLEST_PIVOT, solve_positive
 from ..lanes.lane_records import lane_record
 from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
-from ..tree.kinematics import normalize_positions, position_rates
+from ..tree.kinematics import add_step
 from ..tree.layout import POSING_OWN, PRISMATIC
 
 #: Shifts relative to a bound of the stiffness: the first one if a direction has no stiffness, then from LEAST_SHIFT on.
@@ -142,10 +142,7 @@ def move_down(model, derivatives, descent, most, q, k):
         q[j, k] = descent.start[j, k] = select(is_open, descent.start[j, k], q[j, k])
     for i in range(n):
         descent.step[i, k] = state[SHARE, k] * descent.change[i, k]
-    position_rates(model, q, descent.step, descent.rate, k)
-    for j in range(q.shape[0]):
-        q[j, k] = q[j, k] + descent.rate[j, k]
-    normalize_positions(model, q, k)
+    add_step(model, q, descent.step, descent.rate, q, k)
 
 
 @routine

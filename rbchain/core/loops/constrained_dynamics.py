@@ -17,7 +17,7 @@ from ..spatial.storage import load3, load9, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, z_axis
 from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import add_joint_motion
-from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
+from ..tree.kinematics import add_step, position_rates, tangents_of_rates
 from ..tree.layout import apply_gravity, parameter, remove_gravity
 from . import constraint_layout as closure, equation_layout as equation
 from .constraint_rows import inverse_relaxation_time, move_and_update_rows, row_of_motion, update_rows
@@ -273,9 +273,6 @@ def larger(a, b):
 def move_positions(model, constraints, q, is_moving, k):
     """Move q (nq, lanes) along the tangent space by `changes`, rad or m, in the lanes in which `is_moving` is true."""
     moves = constraints.moves
-    position_rates(model, q, constraints.changes, moves, k)
-    for j in range(q.shape[0]):
-        moves[j, k] = q[j, k] + moves[j, k]
-    normalize_positions(model, moves, k)
+    add_step(model, q, constraints.changes, moves, moves, k)
     for j in range(q.shape[0]):
         q[j, k] = select(is_moving, moves[j, k], q[j, k])

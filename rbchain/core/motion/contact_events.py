@@ -26,7 +26,7 @@ from ..lanes.lanes import any_lane, constant_like, nan_unless_finite, select
 from ..sample import clock_layout as clocks, control_layout as controls, spare_layout as spares, tally_layout as tallies
 from ..sample.rate import evaluate
 from ..sample.status import INITIAL_PENETRATION, NO_CONTACT_MODES, RUNNING
-from ..tree.kinematics import normalize_positions, position_rates
+from ..tree.kinematics import add_step
 from .contact_impacts import (
     is_short_flight,
     record_sticking,
@@ -237,10 +237,7 @@ def project_onto_held_rows(block, stepper, y, rate, time, steps, k):
         )
         correct_held_rows(contacts, modes, contact.GAP, contacts.changes[0], k)
         correct_held_rows(contacts, modes, contact.VELOCITY, contacts.changes[1], k)
-        position_rates(model, y[:nq], contacts.changes[0], moved[:nq], k)
-        for j in range(nq):
-            moved[j, k] = y[j, k] + moved[j, k]
-        normalize_positions(model, moved, k)
+        add_step(model, y[:nq], contacts.changes[0], moved[:nq], moved[:nq], k)
         for j in range(nq):
             y[j, k] = select(moves, moved[j, k], y[j, k])
         for i in range(n):

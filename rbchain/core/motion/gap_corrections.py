@@ -10,7 +10,7 @@ from ..contacts.contact_rows import update_gaps
 from ..contacts.contact_solver import solve_contacts
 from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
 from ..loops.constraint_hooks import project_corrected_end
-from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
+from ..tree.kinematics import add_step, rotate_dof
 from .moreau_rows import has_contacts
 
 MAX_CORRECTIONS = 10
@@ -52,10 +52,7 @@ def correct_positions(block, stepper, settings, k):
                 i = table[element.DOF, e]
                 moves[0, i, k] = select(sticks, zero, moves[0, i, k])
         moved = stepper.change[:nq]
-        position_rates(model, y_new[:nq], moves[0], moved, k)
-        for j in range(nq):
-            moved[j, k] = y_new[j, k] + moved[j, k]
-        normalize_positions(model, moved, k)
+        add_step(model, y_new[:nq], moves[0], moved, moved, k)
         for j in range(nq):  # positions that do not move keep their bits, which another normalisation can change
             y_new[j, k] = select(is_inside, moved[j, k], y_new[j, k])
         project_corrected_end(block, y_new, is_inside, k)

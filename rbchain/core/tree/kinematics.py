@@ -169,6 +169,19 @@ def store_turn_of_rate(i, at, q, rate, v, k):
 
 
 @kernel
+def add_step(model, q, step, rate, moved, k):
+    """Compute the positions after a step of all dofs, with quaternions of length 1.
+
+    q is (nq, lanes), and `step` (n, lanes) in rad and m. Writes `rate` (nq, lanes), and the positions to `moved`
+    (nq, lanes), which may be `rate` or q.
+    """
+    position_rates(model, q, step, rate, k)
+    for j in range(q.shape[0]):
+        moved[j, k] = q[j, k] + rate[j, k]
+    normalize_positions(model, moved, k)
+
+
+@kernel
 def normalize_positions(model, q, k):
     """Normalise the quaternions in q (nq, lanes): integration and interpolation do not preserve their unit length."""
     for i in range(model.parent.shape[0]):
