@@ -20,7 +20,7 @@ class ArgumentError(RbchainError, ValueError):
 
 
 class UnknownNameError(ModelError, ArgumentError):
-    """A name of a body, frame or joint that the model does not have; the message suggests the most similar name."""
+    """A name that a model or a result does not have, such as a body; the message lists the names that exist."""
 
 
 class StudyError(RbchainError, ValueError):

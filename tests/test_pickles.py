@@ -9,6 +9,7 @@ import pytest
 
 import rbchain as rb
 from rbchain.common.pickles import MODULES, class_of
+from rbchain.model.keyframe import Keyframe
 
 pytestmark = pytest.mark.plain_python
 
@@ -50,6 +51,7 @@ def objects():
         "trajectory": motion,
         "contact": floor,
         "units": rb.Units("mm-kg-s"),
+        "keyframe": Keyframe([1.0], [0.0], {"motor": 0.5}),
         "event": rb.Event("arm", value=1.0, stop=True),
         "signal": 2.0 * rb.Signal.noise(1.0, (0.1, 10.0)) + rb.Signal.constant(1.0),
         "link": rb.io.dh.DHLink(1.0, 0.0, 0.0),
@@ -59,7 +61,10 @@ def objects():
 
 @pytest.mark.parametrize(
     "name",
-    ["varied model", "model", "trajectory", "contact", "units", "event", "signal", "link", "base parameters"],
+    [
+        *("varied model", "model", "trajectory", "contact", "units", "keyframe", "event", "signal", "link"),
+        "base parameters",
+    ],
 )
 def test_a_pickle_names_no_module_that_may_move(name):
     thing = objects()[name]

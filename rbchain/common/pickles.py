@@ -27,6 +27,7 @@ MODULES = {
     "LinearModel": "rbchain.analysis.linear_models",
     "Margins": "rbchain.analysis.margins",
     "Modes": "rbchain.analysis.modes",
+    "NamedDict": "rbchain.model.named_items",
     "PeriodicMotion": "rbchain.analysis.periodic_motions",
     "RandomSignal": "rbchain.acting.random_signals",
     "SensorOfFile": "rbchain.model.sensor_of_file",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..acting.friction_and_stops import DryFriction, HardStops
 from ..acting.input_values import inputs_of_drives, with_values
 from ..acting.signals import SignalLike
+from ..model.named_items import NamedDict
 from .varying import Varying
 
 
@@ -20,7 +21,8 @@ class Actuation(Varying):
     @property
     def inputs(self) -> dict[str, Any]:
         """The inputs of the model's drives, and their values, by name; see `with_inputs`."""
-        return {name: term.value.tolist() for name, term in inputs_of_drives(self.drives).items()}
+        found = {name: term.value.tolist() for name, term in inputs_of_drives(self.drives).items()}
+        return NamedDict("the model", "input", "inputs", found)
 
     def with_inputs(self, inputs: Mapping[str, SignalLike]) -> Self:
         """Return the model with other values of the inputs of its drives, such as the controls of an MJCF file.

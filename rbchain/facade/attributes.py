@@ -13,6 +13,7 @@ from ..model.constraint_tables import row_counts_of
 from ..model.description import VARIABLE_FIELDS, Description
 from ..model.kernel_model import KernelModel
 from ..model.keyframe import Keyframe
+from ..model.named_items import NamedDict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,7 +178,6 @@ class Attributes:
     quadratic_damping = DescriptionField[FloatArray]()
     strip_drag = DescriptionField[FloatArray]()
     drives = DescriptionField[tuple[Any, ...]]()
-    keyframes = DescriptionField[dict[str, Keyframe]]()
     constraint_point_a = DescriptionField[FloatArray]()
     constraint_point_b = DescriptionField[FloatArray]()
     constraint_axes_a = DescriptionField[FloatArray]()
@@ -250,15 +250,22 @@ class Attributes:
 
     @property
     def visuals(self) -> dict[str, tuple[Visual, ...]]:
-        return dict(self.description.visuals)
+        words = "the model", "body with visuals", "bodies with visuals"
+        return NamedDict(*words, self.description.visuals)
 
     @property
     def collisions(self) -> dict[str, tuple[CollisionShape, ...]]:
-        return dict(self.description.collisions)
+        words = "the model", "body with collision shapes", "bodies with collision shapes"
+        return NamedDict(*words, self.description.collisions)
 
     @property
     def fixed_frames(self) -> dict[str, int]:
-        return {name: frame.body for name, frame in self.description.frames.items()}
+        found = {name: frame.body for name, frame in self.description.frames.items()}
+        return NamedDict("the model", "fixed frame", "fixed frames", found)
+
+    @property
+    def keyframes(self) -> dict[str, Keyframe]:
+        return NamedDict("the model", "keyframe", "keyframes", self.description.keyframes)
 
     @property
     def position_index(self) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ArgumentError
-from ..model.named_items import NamedItems
+from ..model.named_items import NamedDict, NamedItems
 from ..model.pose import computed_pose
 from ..model.sensor_of_file import REACTIONS, SensorOfFile
 
@@ -67,7 +67,8 @@ class Sensors(NamedItems[SensorOfFile]):
             of = f"a motion of model {other.name!r}, which has other bodies" if other is not None else excerpt(motion)
             raise ArgumentError(f"sensors of {own.name!r}: motion is {of}; expected a motion of this model")
         measurements = _Measurements(motion)
-        return {name: measurements.of(sensor) for name, sensor in self.items()}
+        found = {name: measurements.of(sensor) for name, sensor in self.items()}
+        return NamedDict(self._owner, self._singular, self._plural, found)
 
 
 class _Measurements:

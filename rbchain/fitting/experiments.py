@@ -15,6 +15,7 @@ from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray
 from ..errors import ArgumentError, SimulationError
+from ..model.named_items import NamedDict
 from .fitted_entries import checked_names, fitted_entries
 from .measurements import Measured, Measurement, motions_of
 from .problem import STATE, Problem
@@ -160,12 +161,13 @@ def experiment_design(
     information = np.array([J.T @ J for J in of_numbers])
     back = to_numbers @ np.linalg.inv(R)
     covariance = back @ np.linalg.inv(optimal) @ back.T
+    deviations = dict(zip(labels, np.sqrt(np.diag(covariance)).tolist(), strict=True))
     return ExperimentDesign(
         names=tuple(labels),
         weights=weights,
         efficiencies=(np.where(sizes > ROUND_OFF, sizes, 0.0).prod(-1) / np.linalg.det(optimal)) ** (1 / len(labels)),
         information=information,
-        standard_deviations=dict(zip(labels, np.sqrt(np.diag(covariance)).tolist(), strict=True)),
+        standard_deviations=NamedDict("the design", "parameter", "parameters", deviations),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray
+from ..model.named_items import NamedDict
 from .problem import Problem
 from .springs import fitted_forces
 
@@ -86,6 +87,11 @@ class Fit(PickledByName, SuggestsAttributes):
     drives: tuple[Any, ...]
     forces: tuple[Any, ...]
     costs: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("values", "standard_deviations", "units"):
+            words = "the fit", "parameter", "parameters"
+            object.__setattr__(self, name, NamedDict(*words, getattr(self, name)))
 
     def __repr__(self) -> str:
         words = f"undetermined: {'; '.join(self.undetermined)}" if self.undetermined else ""

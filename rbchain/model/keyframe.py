@@ -9,6 +9,7 @@ import numpy as np
 
 from ..common.real_arrays import FloatArray
 from ..common.values import Value
+from .named_items import NamedDict
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,3 +33,4 @@ class Keyframe(Value):
             array = np.array(getattr(self, name), float)
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+        object.__setattr__(self, "inputs", NamedDict("the keyframe", "input", "inputs", self.inputs))

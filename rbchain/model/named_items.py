@@ -1,12 +1,13 @@
-"""NamedItems: base class of the mappings that users index by names."""
+"""Mappings that users index by names: NamedItems, the base class of views, and NamedDict, a dict."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, SupportsIndex, TypeVar
 
 from ..common.misspelt import did_you_mean
+from ..common.pickles import new
 from ..common.real_arrays import excerpt
 from ..errors import UnknownNameError
 
@@ -29,14 +30,11 @@ class NamedItems(Mapping[str, Item]):
 
     def _remark(self, name: Any) -> str:
         """Return what to do about an unknown name."""
-        return did_you_mean(name, self._names) if isinstance(name, str) else ""
+        return _similar(name, self._names)
 
     def __getitem__(self, name: str) -> Item:
         if name not in self:
-            known = f"its {self._plural} are {excerpt([*self._names])}" if self._names else "it has none"
-            raise UnknownNameError(
-                f"{self._owner} has no {self._singular} {excerpt(name)}; {known}{self._remark(name)}"
-            )
+            raise _unknown(self._owner, self._singular, self._plural, name, self._names, self._remark(name))
         return self._item(name)
 
     def __contains__(self, name: object) -> bool:
@@ -51,3 +49,32 @@ class NamedItems(Mapping[str, Item]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+class NamedDict(dict[str, Item]):
+    """A dict that raises an UnknownNameError for an unknown name.
+
+    `owner`, `singular` and `plural` are words for the error: "the model", "keyframe" and "keyframes".
+    """
+
+    def __init__(self, owner: str, singular: str, plural: str, items: Mapping[str, Item]) -> None:
+        super().__init__(items)
+        self._words = owner, singular, plural
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return new, (type(self).__name__,), self.__getstate__(), None, iter(self.items())
+
+    def __missing__(self, name: Any) -> Item:
+        raise _unknown(*self._words, name, self, _similar(name, self))
+
+
+def _similar(name: Any, known: Iterable[str]) -> str:
+    """Return a suggestion for an unknown name, or "" if no known name is similar."""
+    return did_you_mean(name, known) if isinstance(name, str) else ""
+
+
+def _unknown(owner: str, singular: str, plural: str, name: Any, known: Iterable[str], remark: str) -> UnknownNameError:
+    """Return the error for a name that none of the items of `owner` has."""
+    names = [*known]
+    found = f"its {plural} are {excerpt(names)}" if names else "it has none"
+    return UnknownNameError(f"{owner} has no {singular} {excerpt(name)}; {found}{remark}")

@@ -20,6 +20,7 @@ from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ArgumentError, Status
 from ..model.arguments import SampleSequence, check_sample_index
+from ..model.named_items import NamedDict
 from ..plots import motions
 from . import joint_motion, messages, showing, tables
 from .parts_of_motions import results_at_times, results_of_samples
@@ -161,6 +162,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
                 object.__setattr__(self, name, np.full(shape, -1))
         if self.contact_forces is None:
             object.__setattr__(self, "contact_forces", np.zeros((*self.q.shape[:-1], 0, 3), self.q.dtype))
+        words = "the motion", "derivative", "derivatives"
+        object.__setattr__(self, "derivatives", NamedDict(*words, self.derivatives))
         if self.contact_residual is None:
             object.__setattr__(self, "contact_residual", np.zeros(shape))
         for name, numbers in (("end_time", ()), ("end_q", self.q.shape[-1:]), ("end_qd", self.qd.shape[-1:])):
