@@ -46,6 +46,44 @@ def test_a_mass_unknown_to_the_controller_causes_the_static_error(kind):
     np.testing.assert_allclose(position_at_rest(varied, make(controller_model=varied)), 0.3, rtol=0, atol=1e-9)
 
 
+GAINS = [(25.0, 10.0, 0.0), (25.0, 1.0, 0.0), (25.0, 100.0, 0.0), (25.0, 10.0, 40.0)]
+# |1 + z + z^2 / 2 + z^3 / 6 + z^4 / 24| = 1 at z = -2.785
+STEPS_OF_POLES = [("rk4", 0, 2.785 / 5.0), ("rk4", 2, 2.785 / 99.75)]
+
+
+@pytest.mark.parametrize(("method", "gains", "longest"), STEPS_OF_POLES)
+def test_the_longest_step_of_computed_torque_is_the_stability_limit_of_the_method(method, gains, longest):
+    drive = rb.ComputedTorque("slide", 0.3, **dict(zip(("kp", "kd", "ki"), GAINS[gains], strict=True)))
+    with pytest.raises(rb.ArgumentError, match="expected steps of at most") as refused:
+        slider().simulate([0.0], duration=30.0, method=method, step=3.0, drives=[drive])
+    assert float(str(refused.value).split("at most ")[1].split()[0]) == pytest.approx(longest, rel=5e-3)
+
+
+@pytest.mark.parametrize("method", ["rk4", "implicit", "moreau"])
+@pytest.mark.parametrize("gains", GAINS)
+def test_steps_with_which_computed_torque_is_unstable_are_refused(method, gains):
+    """A longer step is refused, and the errors decay in the longest step. A limit of the force would bound them."""
+    drive = rb.ComputedTorque("slide", 0.3, **dict(zip(("kp", "kd", "ki"), gains, strict=True)), limit=1e4)
+    settings = {"method": method, "drives": [drive]}
+    with pytest.raises(rb.ArgumentError, match=r"errors grow in steps of 3 s of .* at most") as refused:
+        slider().simulate([0.0], duration=30.0, step=3.0, **settings)
+    longest = float(str(refused.value).split("at most ")[1].split()[0])
+    with pytest.raises(rb.ArgumentError, match="errors grow"):
+        slider().simulate([0.0], duration=30.0, step=1.02 * longest, **settings)
+    motion = slider().simulate([0.0], duration=400 * longest, step=0.95 * longest, save_at=2, **settings)
+    assert abs(motion.q[-1, 0] - 0.3) < 0.06
+
+
+def test_gains_of_any_size_are_compared_with_the_step():
+    gains = {"kp": [0.0, 1e308], "kd": [0.0, 1e308], "ki": [0.0, 1e308]}
+    drive = rb.ComputedTorque("slide", 0.3, **gains)
+    with pytest.raises(rb.ArgumentError, match=r"kp = 1e\+308.* errors grow"):
+        slider().simulate(np.zeros((2, 1)), duration=1.0, method="rk4", step=0.1, drives=[drive])
+    unstable = rb.ComputedTorque("slide", 0.3, kp=25.0, kd=1.0, ki=40.0)  # ki > kp kd
+    motion = slider().simulate([0.0], duration=1.0, method="implicit", step=1e-2, drives=[unstable])
+    assert motion.success
+
+
 def test_a_prescribed_force_compensates_the_nominal_weight():
     nominal = slider()
     drive = rb.PrescribedForce("slide", 0.0, gravity_compensation=True)

@@ -27,6 +27,7 @@ from .closed_chain_controllers import prepare_closed_controllers
 from .contacts import with_modes
 from .dense_output import new_record
 from .energy import new_work, refuse_without_inertia
+from .feedback_steps import refuse_unstable_feedback
 from .loops import (
     closed_initial_states,
     held_dofs,
@@ -217,6 +218,7 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
     if not isinstance(request.settings, AdaptiveStepSettings):
         longest = LONGEST_STEP_OF_LAGS[method.is_implicit_in_joints]
         refuse_short_lags(request.drives, method.name, request.settings.step, longest)
+        refuse_unstable_feedback(request.drives, method.name, request.settings.step)
     return with_sensitivities(request, with_modes(model, actions, method, dtype), weights), calls
 
 
