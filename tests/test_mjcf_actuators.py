@@ -267,6 +267,28 @@ def test_the_forces_of_actuators_are_the_forces_of_mujoco(tmp_path, case):
 
 
 @plain
+@pytest.mark.parametrize("lag", ["0", "-0.1", "1e-16"])
+@pytest.mark.parametrize("kind", ["filter", "filterexact"])
+def test_an_activation_with_no_time_constant_is_no_lag(tmp_path, kind, lag):
+    """After a step of MuJoCo's Euler method, the activation of a `filterexact` is the control."""
+    of = f'dyntype="{kind}" dynprm="{lag}" forcerange="-9 2" gainprm="3" biastype="affine" biasprm="0.3 -4 -1"'
+    file = written(tmp_path, f'<general name="m" joint="ja" {of}/>')
+    model, engine, _ = pair(file)
+    engine.actuator_dyntype[:] = int(mujoco.mjtDyn.mjDYN_FILTEREXACT)
+    engine.opt.integrator = int(mujoco.mjtIntegrator.mjINT_EULER)
+    data = mujoco.MjData(engine)
+    for control in (0.9, -0.7, 5.0):  # the last force is clipped
+        data.ctrl[:] = control
+        mujoco.mj_step(engine, data)
+        mujoco.mj_forward(engine, data)
+        q, qd = state_from_mujoco(model, engine, data.qpos, data.qvel)
+        found = model.with_inputs({"m": control}).accelerations(q, qd)
+        expected = model.accelerations(q, qd, tau=data.qfrc_actuator, drives=())
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+        assert abs(data.qfrc_actuator[0]) > 0.1
+
+
+@plain
 @pytest.mark.parametrize("case", JOINTS)
 def test_the_range_of_the_forces_of_a_joint_limits_its_actuator(tmp_path, case):
     ja, actuators, controls = JOINTS[case]

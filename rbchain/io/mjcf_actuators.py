@@ -29,6 +29,9 @@ NO_ACTIVATION = {
     "FILTEREXACT": "actrange clips its lagged control; remove actrange",
 }
 
+#: Largest time constant in s that is no lag: MuJoCo's steps replace smaller ones by it.
+NO_LAG = 1e-15
+
 #: Name in the model of each of MuJoCo's joints, and its first degree of freedom there; None if there is only one.
 Dofs = Mapping[int, tuple[str, int | None]]
 
@@ -145,8 +148,8 @@ class Actuators:
             return self._law_of_dc_motor(i)
         if gain == "PID":
             return self._law_of_pid(i, constant, by_length, by_velocity)
-        if activation in ("FILTER", "FILTEREXACT") and of["dyn"][0] > 0.0 and not self._is_clipped(i):
-            lag = float(of["dyn"][0])
+        if activation in ("FILTER", "FILTEREXACT") and not self._is_clipped(i):
+            lag = float(of["dyn"][0]) if of["dyn"][0] > NO_LAG else 0.0
         elif activation != "NONE":
             return NO_ACTIVATION.get(activation, "its activation dynamics")
         if (
