@@ -197,8 +197,92 @@ def test_wrong_names_shapes_and_values_are_refused():
     drives = [rb.PrescribedForce("link1", rb.Input("a", 1.0)), rb.PrescribedForce("link2", rb.Input("a"))]
     with pytest.raises(rb.ArgumentError, match="two inputs are called 'a'"):
         arm().stepper(Q, step=STEP, drives=drives)
-    with pytest.raises(rb.ArgumentError, match="kp is a signal"):
-        rb.PID("link1", 0.0, kp=rb.Input("a"))
+    with pytest.raises(rb.ArgumentError, match="ki is a signal"):
+        rb.PID("link1", 0.0, kp=1.0, ki=rb.Input("a", lower=0.0))
+    with pytest.raises(rb.ArgumentError, match=r"kp is a signal.*A multiple of an rb.Input is possible"):
+        rb.PID("link1", 0.0, kp=rb.Signal.sines(1.0, 2.0))
+    for gain in (rb.Input("a"), -1.0 * rb.Input("a", lower=0.0), rb.Input("a", lower=0.0, upper=2.0) - 0.1):
+        with pytest.raises(rb.ArgumentError, match=r"kp reaches -.* in the range of the input 'a'"):
+            rb.PID("link1", 0.0, kp=gain)
+
+
+GAIN = rb.Input("brake", [0.5, 0.0, 2.0], lower=0.0, upper=3.0)
+
+
+@plain
+@pytest.mark.parametrize(("method", "rtol"), [("rk4", 1e-9), ("implicit", 1e-2), ("rosenbrock", 1e-4)])
+def test_an_input_as_a_gain_is_the_coefficient_of_a_damper(method, rtol):
+    """m dv/dt = -(0.1 + 2 u) v has the solution v = v_0 exp(-(0.1 + 2 u) t / m)."""
+    builder = rb.ModelBuilder()
+    builder.add_body("cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(4.0))
+    drive = rb.PID("cart", 0.0, kp=0.0, kd=0.1 + 2.0 * GAIN)
+    settings = {"rtol": 1e-6} if method == "rosenbrock" else {"step": 1e-2}
+    stepper = builder.build().stepper(np.zeros((3, 1)), np.ones((3, 1)), method=method, drives=[drive], **settings)
+    expected = np.ones(3)
+    for values in ([0.5, 0.0, 2.0], [1.0, 2.5, 9.0]):  # the last one is clipped
+        stepper.inputs["brake"][:] = values
+        stepper.advance(0.5) if method == "rosenbrock" else stepper.step(50)
+        expected *= np.exp(-(0.1 + 2.0 * np.minimum(values, 3.0)) * 0.5 / 4.0)
+    np.testing.assert_allclose(stepper.qd[:, 0], expected, rtol=rtol)
+
+
+@plain
+def test_an_input_as_a_gain_is_a_number_of_each_sample_elsewhere(tmp_path):
+    """As in `simulate`, linear models, derivatives, files, samples and `fit`."""
+    drives = [rb.PID("link1", 0.3, kp=2.0 * GAIN + 1.0, kd=GAIN)]
+    numbers = [rb.PID("link1", 0.3, kp=2.0 * GAIN.value + 1.0, kd=GAIN.value)]
+    settings = {"method": "rk4", "step": STEP, "derivatives": ("kp", "kd")}
+    found, expected = (arm().simulate(Q, duration=0.1, drives=x, **settings) for x in (drives, numbers))
+    np.testing.assert_array_equal(found.q, expected.q)
+    for name in ("kp", "kd"):
+        np.testing.assert_array_equal(found.derivatives[name], expected.derivatives[name])
+    linear = [arm().linearize(0.0 * Q, drives=x).A for x in (drives, numbers)]
+    np.testing.assert_array_equal(*linear)
+    with pytest.raises(rb.ArgumentError, match="kp contains an input, but linearize does not support inputs that are"):
+        arm().linearize(0.0 * Q, drives=drives, inputs=[GAIN])
+    one = drives[0].of_sample(2, (3,))
+    np.testing.assert_array_equal(
+        arm()[2].simulate(Q[2], duration=0.1, method="rk4", step=STEP, drives=[one]).q, found.q[2]
+    )
+
+
+@plain
+def test_a_file_and_other_values_of_an_input_as_a_gain(tmp_path):
+    builder = rb.ModelBuilder()
+    builder.add_body("cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(4.0))
+    builder.add_drive(rb.PID("cart", 0.0, kp=1.0, kd=0.1 + 2.0 * rb.Input("brake", 0.5, lower=0.0)))
+    model = builder.build()
+    assert model.inputs == {"brake": 0.5}
+    rb.save(model, tmp_path / "cart.toml")
+    again = rb.load(tmp_path / "cart.toml")
+    assert again.inputs == {"brake": 0.5}
+    others = [x.with_inputs({"brake": 1.5}).accelerations([0.0], [1.0]) for x in (model, again)]
+    np.testing.assert_allclose(others, -(0.1 + 2.0 * 1.5) / 4.0, rtol=1e-15)
+    with pytest.raises(rb.ArgumentError, match="kd is a signal"):
+        model.with_inputs({"brake": rb.Signal.sines(1.0, 2.0)})
+
+
+@plain
+def test_a_study_varies_a_gain_with_an_input():
+    builder = rb.ModelBuilder()
+    builder.add_body("cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(4.0))
+    builder.add_drive(rb.PID("cart", 0.0, kp=0.0, kd=2.0 * rb.Input("brake", 0.5, lower=0.0)))
+    simulation = rb.Simulation(0.5, method="rk4", step=0.01, qd=[1.0])
+    vary = {"cart.kd": rb.Dispersion(rb.Uniform(0.9, 1.1), how="multiply")}
+    study = rb.Study(builder.build(), samples=4, simulate=simulation, vary=vary)
+    results = study.run(progress=False)
+    factors = results["parameters"].values[:, 0]
+    np.testing.assert_allclose(results["qd_final"].values[:, 0], np.exp(-factors * 0.5 / 4.0), rtol=1e-9)
+
+
+def test_a_fit_of_other_parameters_keeps_an_input_as_a_gain():
+    rod = rb.Model.serial_chain(1)
+    drives = [rb.PID("link1", 0.3, kp=2.0, kd=rb.Input("brake", 0.5, lower=0.0))]
+    measured = rod.simulate([0.5], duration=0.1, save_at=3, drives=drives)
+    found = rb.fit(rod.replace(mass=1.1 * rod.mass), measured, parameters=["mass"], drives=drives)
+    np.testing.assert_allclose(found.values["link1.mass"], rod.mass[0], rtol=1e-5)
+    with pytest.raises(rb.ArgumentError, match="PID of joint 'link1': kd"):
+        rb.fit(rod, measured, parameters=["kd"], drives=drives)
 
 
 @plain

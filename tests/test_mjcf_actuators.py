@@ -82,10 +82,23 @@ DRIVES = {
         [3.0],
     ),
     "motor of a tendon with a lag": ('<general name="m" tendon="two" dyntype="filter" dynprm="0.01"/>', [0.7]),
+    "damper": ('<damper name="m" joint="jc" kv="2" ctrlrange="0 1" gear="-1.5" forcerange="-0.3 0.4"/>', [0.7]),
+    "damper beyond its range": ('<damper name="m" joint="jb" kv="2" ctrlrange="0.5 1"/>', [3.0]),
+    "damper of a tendon": ('<damper name="m" tendon="one" kv="0.2" ctrlrange="0 2"/>', [1.6]),
+    "gains that depend on length and velocity": (
+        '<general name="m" joint="slide" gear="-0.5" ctrlrange="-1 2" gaintype="affine" gainprm="3 -2 -1" '
+        'biastype="affine" biasprm="0.3 -5 -4" forcerange="-1 3"/>',
+        [1.3],
+    ),
+    "negative stiffness in the bias only": (
+        '<general name="m" joint="ja" ctrlrange="1 2" gaintype="affine" gainprm="0 -9 0" biastype="affine" '
+        'biasprm="0 8 0"/>',
+        [1.5],
+    ),
     "several": (
         '<position name="m" joint="ja" kp="5"/><motor joint="ja"/><motor joint="ja"/><damper name="w" joint="jc" kv="1"'
         ' ctrlrange="0 1"/>',
-        [0.2, 0.3, -0.1, 0.0],
+        [0.2, 0.3, -0.1, 0.5],
     ),
 }
 JOINTS = {
@@ -122,9 +135,17 @@ LEFT_OUT = {
         '<muscle joint="ja" lengthrange="0 1"/>',
         "its activation is the activation of a muscle; use rb.Sampled with a function",
     ),
-    "damper": (
-        '<damper joint="ja" kv="1" ctrlrange="0 1"/>',
-        "its gain is not constant, or its force is not linear; use rb.UserForces",
+    "lag of a damper": (
+        '<general joint="ja" gaintype="affine" gainprm="0 0 -1" ctrlrange="0 1" dyntype="filter" dynprm="0.1"/>',
+        "a lag, and a gain that depends on the position or velocity; use rb.UserForces",
+    ),
+    "damper without a range": (
+        '<general joint="ja" gaintype="affine" gainprm="0 0 -1"/>',
+        "its force grows with the position or the velocity; use rb.UserForces",
+    ),
+    "damper of a tendon of two joints": (
+        '<damper tendon="two" kv="1" ctrlrange="0 1"/>',
+        "its force depends on the length of a tendon of several joints",
     ),
     "growing": (
         '<general joint="ja" biastype="affine" biasprm="0 1 0"/>',

@@ -17,10 +17,11 @@ from ..common.real_arrays import excerpt
 from ..core.control import drive_layout
 from ..errors import ArgumentError
 from .coordinates import refuse_quaternion
+from .inputs import Input
 from .knots import refuse_jumps
 from .numeric_fields import LARGEST, SIGNAL, Drive, NumericField
 from .packing import SampleNumbers, SignalTables
-from .signals import SignalLike, as_signal
+from .signals import Signal, SignalLike, as_signal
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -192,7 +193,8 @@ class PID(DriveWithModel):
         The position to follow. With "outer", the PID is the inner controller of a cascade: it follows the held output
         of a user function in `Sampled`.
     kp, kd, ki : float or one for each sample, N m/rad, N m s/rad, N m/(rad s) (N/m, N s/m, N/(m s))
-        Gains, at least 0.
+        Gains, at least 0. `kp` and `kd` may also be a multiple of an `Input` plus a constant, such as the coefficient
+        of a damper that a program changes: `kd=rb.Input("damper", lower=0.0, upper=2.0)`.
     limit : float or one for each sample, N m or N
         Largest force of this drive, in both directions. It includes `feedforward` and gravity compensation, but not the
         forces of other drives. An `Actuator` limits the sum of all drives. The integral of the error also grows while
@@ -247,8 +249,8 @@ class PID(DriveWithModel):
     }
     numeric_fields: ClassVar = (
         NumericField("reference", "rad or m", kind=SIGNAL, word=OUTER),
-        NumericField("kp", "N m/rad or N/m", 0.0, LARGEST),
-        NumericField("kd", "N m s/rad or N s/m", 0.0, LARGEST),
+        NumericField("kp", "N m/rad or N/m", 0.0, LARGEST, takes_inputs=True),
+        NumericField("kd", "N m s/rad or N s/m", 0.0, LARGEST, takes_inputs=True),
         NumericField("ki", "N m/(rad s) or N/(m s)", 0.0, LARGEST),
         NumericField("limit", "N m or N", 0.0),
         NumericField("feedforward", "N m or N", kind=SIGNAL),
@@ -257,9 +259,9 @@ class PID(DriveWithModel):
     joint: str
     reference: SignalLike | Literal["outer"]
     _: KW_ONLY
-    kp: npt.ArrayLike
+    kp: npt.ArrayLike | Input | Signal
     ki: npt.ArrayLike = 0.0
-    kd: npt.ArrayLike = 0.0
+    kd: npt.ArrayLike | Input | Signal = 0.0
     limit: npt.ArrayLike = np.inf
     gravity_compensation: bool = False
     dof: int | None = None
@@ -393,7 +395,10 @@ def flatten_drive(
     codes[drive_layout.SIGNAL, d] = signals.add(f"{what}: {name}", signal, derivatives)
     codes[drive_layout.GAINS, d] = len(numbers.columns)
     for gain, absent in GAINS:
-        if hasattr(drive, gain):
+        value = getattr(drive, gain, absent)
+        if isinstance(value, (Signal, Input)):
+            signals.add_number(f"{what}: {gain}", value)
+        elif hasattr(drive, gain):
             numbers.add_field(what, drive, gain)
         else:
             numbers.add(f"{what}: {gain}", absent)

@@ -12,7 +12,7 @@ from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, UnknownNameError
 from .inputs import Input, InputTerm
-from .numeric_fields import SIGNAL, Drive, fields_of_kind
+from .numeric_fields import Drive, fields_for_inputs
 from .signal_arithmetic import AddsSignals
 from .signals import Signal, SignalLike, as_signal
 
@@ -21,7 +21,7 @@ D = TypeVar("D", bound=Drive)
 
 def inputs_of_drives(drives: Sequence[Drive]) -> dict[str, InputTerm]:
     """Return a term of each input in the drives of joints, by the name of the input."""
-    signals = (getattr(drive, field) for drive in drives for field in fields_of_kind(drive, SIGNAL))
+    signals = (getattr(drive, field) for drive in drives for field in fields_for_inputs(drive))
     return {term.name: term for signal in signals for term in _terms_of(signal)}
 
 
@@ -77,7 +77,7 @@ def _terms_of(signal: SignalLike) -> Sequence[InputTerm]:
 def _with_signals(drive: D, function: Callable[[Signal], SignalLike]) -> D:
     """Return a drive whose signals with inputs are the results of a function of them."""
     found: dict[str, Any] = {}
-    for field in fields_of_kind(drive, SIGNAL):
+    for field in fields_for_inputs(drive):
         given = getattr(drive, field)
         if _terms_of(given):
             rest = getattr(given, "rest", None)  # of a SignalSum

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class Input(AddsSignals):
     """A value for each sample that acts until the program changes it: `stepper.inputs[name][:] = ...`.
 
-    Arguments that expect a signal also accept an Input. Inputs with the same name are one input. As for signals, inputs
-    can be added to signals, and multiplied by numbers: the sum `rb.Signal.sines(1.0, 2.0) + 0.5 * rb.Input("gust")` is
-    a signal.
+    Arguments that expect a signal also accept an Input, and so do the gains `kp` and `kd` of `PID`. Inputs with the
+    same name are one input. As for signals, inputs can be added to signals, and multiplied by numbers: the sum
+    `rb.Signal.sines(1.0, 2.0) + 0.5 * rb.Input("gust")` is a signal.
 
     Only a stepper can change the value. In `simulate`, studies and `fit`, the input is the constant `value`.
 

@@ -16,7 +16,7 @@ from ..model.pose import Pose, computed_pose
 from .inputs import Input
 from .random_signals import RandomSignal
 from .signal_arithmetic import SignalSum
-from .signals import Signal, as_signal, three_signals
+from .signals import Signal, SignalLike, as_signal, three_signals
 
 #: Largest finite numbers. Fields with the smaller one are multiplied by other numbers before they are checked again.
 LARGEST, LARGEST_FLOAT32 = float(np.finfo(np.float64).max), float(np.finfo(np.float32).max)
@@ -50,6 +50,8 @@ class NumericField:
         Type of the value. A signal of shape (3,) is a sequence of three signals.
     word : str
         A word that may stand for a signal; empty if there is none.
+    takes_inputs : bool
+        Whether a sum of multiples of an Input and constants may stand for the numbers.
     """
 
     name: str
@@ -59,14 +61,16 @@ class NumericField:
     shape: tuple[int | None, ...] = ()
     kind: str = NUMBERS
     word: str = ""
+    takes_inputs: bool = False
 
     def checked(self, what: str, value: Any) -> np.ndarray:
         """Return numbers (..., *shape). Raises ArgumentError if the last axes or the numbers do not fit."""
         name = f"{what}: {self.name}"
         if isinstance(value, (Signal, Input, *RANDOM)):
+            also = ". A multiple of an rb.Input is possible" if self.takes_inputs else ""
             raise ArgumentError(
                 f"{name} is a signal, {value!r}; expected one number, or one for each sample, which cannot change with "
-                "time"
+                f"time{also}"
             )
         found = real_array(name, value, ArgumentError)
         if self.shape == (None,):
@@ -81,10 +85,31 @@ class NumericField:
             raise ArgumentError(f"{name} is {excerpt(found.tolist())}; expected {self._expected()}")
         return found
 
+    def has_inputs(self, value: Any) -> bool:
+        """Whether a value of a field for numbers contains an Input, as the field permits."""
+        is_input = isinstance(value, Input) or (isinstance(value, Signal) and value.is_constant and bool(value.inputs))
+        return self.takes_inputs and is_input
+
+    def check_inputs(self, what: str, value: SignalLike) -> None:
+        """Raise an ArgumentError if numbers with inputs leave the bounds of the field in the ranges of the inputs."""
+        signal = as_signal(self.name, value)
+        lowest, highest = (signal.coefficients[..., 0, 0],) * 2
+        for term in signal.inputs:
+            ends = [term.factor * np.where(term.factor == 0.0, 0.0, end) for end in (term.lower, term.upper)]
+            lowest, highest = lowest + np.minimum(*ends), highest + np.maximum(*ends)
+        if (lowest < self.lower).any() or (np.isfinite(highest) & (highest > self.upper)).any():
+            names = ", ".join(repr(term.name) for term in signal.inputs)
+            raise ArgumentError(
+                f"{what}: {self.name} reaches {np.min(lowest):g} in the range of the input {names}; expected "
+                f"{self._expected()}. Set lower and upper of the rb.Input"
+            )
+
     def check(self, what: str, value: Any) -> None:
         """Raise an error for a value that fits no model."""
         name = f"{what}: {self.name}"
-        if self.kind == NUMBERS:
+        if self.has_inputs(value):
+            self.check_inputs(what, value)
+        elif self.kind == NUMBERS:
             self.checked(what, value)
         elif self.kind == POSE and not isinstance(value, Pose):
             raise ArgumentError(f"{name} is {excerpt(value)}; expected a Pose")
@@ -110,7 +135,7 @@ class NumericField:
             return None
         if self.kind == SIGNAL and self.shape:
             return tuple(signal.of_sample(i, batch_shape) for signal in three_signals(self.name, value))
-        if self.kind == SIGNAL:
+        if self.kind == SIGNAL or self.has_inputs(value):
             return as_signal(self.name, value).of_sample(i, batch_shape)
         if self.kind == POSE:
             parts = (value.translation, (3,)), (value.rotation, (3, 3))
@@ -209,3 +234,8 @@ def _check_type(what: str, field: Field[Any], value: Any) -> None:
 def fields_of_kind(owner: Declared | type[Declared], kind: str) -> list[str]:
     """Return the names of the fields of a class that are numbers, signals or poses."""
     return [field.name for field in owner.numeric_fields if field.kind == kind]
+
+
+def fields_for_inputs(owner: Declared | type[Declared]) -> list[str]:
+    """Return the names of the fields of a class that may contain inputs: signals, and some numbers."""
+    return [field.name for field in owner.numeric_fields if field.kind == SIGNAL or field.takes_inputs]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..common.real_arrays import excerpt, real_array
 from ..core.forces import signal_layout
 from ..errors import ArgumentError
-from .inputs import InputPlace, with_inputs
+from .inputs import InputPlace, InputTerm, with_inputs
 from .knots import classes_of_knots
 from .numeric_fields import Declared
 from .signals import Signal, SignalLike, as_signal
@@ -120,11 +120,7 @@ class SignalTables:
 
         `derivatives` is as for `classes_of_knots`.
         """
-        signal, batch = as_signal(name, value), self.numbers.batch
-        if signal.batch_shape not in ((), batch):
-            raise ArgumentError(
-                f"{name} contains signals of shape {signal.batch_shape}; expected one signal{or_one_each(batch)}"
-            )
+        signal = self._for_batch(name, value)
         # 0.1 + 0.2 s is longer than 0.3 s by round-off, over which the last piece continues
         start = float(signal.breaks[..., 0].max(initial=-math.inf))
         if signal.end < self.duration * (1.0 - ROUND_OFF) or start > 0.0:
@@ -134,10 +130,8 @@ class SignalTables:
                 expected = "a signal without an end, or a stepper with a duration, model.stepper(..., duration=...)"
             raise ArgumentError(f"{name} is defined from {start:.15g} to {signal.end:.15g} s; expected {expected}")
         given, codes = signal, np.zeros(signal_layout.ROWS, np.int64)
-        if signal.inputs:  # a stepper changes the numbers of each sample
-            coefficients = np.array(np.broadcast_to(signal.coefficients, (*batch, *signal.coefficients.shape[-2:])))
-            coefficients[..., 0] = with_inputs(coefficients[..., 0], signal.inputs)
-            signal = replace(signal, coefficients=coefficients, inputs=())
+        if signal.inputs:
+            signal = replace(signal, coefficients=self._with_inputs(signal), inputs=())
         codes[signal_layout.COEFFICIENT_COUNT] = signal.coefficients.shape[-1]
         if signal.breaks.shape == (1,) and signal.breaks[0] == 0.0:
             codes[signal_layout.KIND] = signal_layout.CONSTANT if signal.is_constant else signal_layout.POLYNOMIAL
@@ -154,8 +148,34 @@ class SignalTables:
         codes[signal_layout.SINE_COUNT] = signal.waves.shape[-2]
         self.codes.append(codes)
         if given.inputs:
-            self.inputs.append(self._place_of_inputs(given, codes))
+            self.inputs.append(self._in_signal(given, codes))
         return len(self.codes) - 1
+
+    def add_number(self, name: str, value: SignalLike) -> int:
+        """Add a number with inputs, and return its column in the numbers of samples. No signal has it.
+
+        Raises ArgumentError if it does not fit the batch.
+        """
+        signal = self._for_batch(name, value)
+        column = self.numbers.add(name, self._with_inputs(signal)[..., 0, 0])
+        self.inputs.append(InputPlace(*self._terms_and_constants(signal), False, np.array([column])))
+        return column
+
+    def _for_batch(self, name: str, value: SignalLike) -> Signal:
+        """Return a signal for all samples, or one for each sample. Raises ArgumentError if it does not fit."""
+        signal, batch = as_signal(name, value), self.numbers.batch
+        if signal.batch_shape not in ((), batch):
+            raise ArgumentError(
+                f"{name} contains signals of shape {signal.batch_shape}; expected one signal{or_one_each(batch)}"
+            )
+        return signal
+
+    def _with_inputs(self, signal: Signal) -> np.ndarray:
+        """Return the coefficients of each sample with the inputs, because a stepper changes them."""
+        shape = *self.numbers.batch, *signal.coefficients.shape[-2:]
+        coefficients = np.array(np.broadcast_to(signal.coefficients, shape))
+        coefficients[..., 0] = with_inputs(coefficients[..., 0], signal.inputs)
+        return coefficients
 
     def _add_table(self, signal: Signal, codes: np.ndarray) -> None:
         """Add the breaks and coefficients of a signal to the tables, and the place of the table to the codes."""
@@ -169,20 +189,21 @@ class SignalTables:
         self.size += table.size
         self.most_coefficients = max(self.most_coefficients, count)
 
-    def _place_of_inputs(self, signal: Signal, codes: np.ndarray) -> InputPlace:
+    def _in_signal(self, signal: Signal, codes: np.ndarray) -> InputPlace:
         """Return where the numbers of a signal with inputs are."""
-        batch, samples, (pieces, count) = (
-            self.numbers.batch,
-            math.prod(self.numbers.batch),
-            signal.coefficients.shape[-2:],
-        )
-        constants = np.broadcast_to(signal.coefficients[..., 0], (*batch, pieces)).reshape(samples, pieces).copy()
-        terms = tuple(term.flat(batch) for term in signal.inputs)
+        terms, constants = self._terms_and_constants(signal)
         if codes[signal_layout.KIND] != signal_layout.TABLE:
             return InputPlace(terms, constants, False, codes[[signal_layout.FIRST_COEFFICIENT]])
+        samples, (pieces, count) = len(constants), signal.coefficients.shape[-2:]
         start = codes[signal_layout.TABLE_START] + pieces + count * np.arange(pieces)
         at = start + codes[signal_layout.TABLE_STRIDE] * np.arange(samples)[:, None]
         return InputPlace(terms, constants, True, at)
+
+    def _terms_and_constants(self, signal: Signal) -> tuple[tuple[InputTerm, ...], np.ndarray]:
+        """Return the inputs of a signal, and its constant coefficients (samples, pieces) without them."""
+        batch, pieces = self.numbers.batch, signal.coefficients.shape[-2]
+        constants = np.broadcast_to(signal.coefficients[..., 0], (*batch, pieces))
+        return tuple(term.flat(batch) for term in signal.inputs), constants.reshape(math.prod(batch), pieces).copy()
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the codes (signal_layout.ROWS, signals), the joined tables, and the classes of their knots."""

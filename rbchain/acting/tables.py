@@ -14,7 +14,7 @@ from ..model.pose import Pose
 from .actuators import Actuator
 from .drives import ONE_JOINT
 from .inputs import Input
-from .numeric_fields import POSE, SIGNAL, fields_of_kind
+from .numeric_fields import POSE, fields_for_inputs, fields_of_kind
 from .random_signals import RandomSignal
 from .sampled import Sampled
 from .sensors import Encoder, VelocitySensor
@@ -142,7 +142,7 @@ def _signal_of(value: Any) -> Any:
 
 def table_of_drive(drive: Any) -> dict[str, Any]:
     """Return the table of a drive of one joint, without fields that have their default; numbers are exact."""
-    table, signals = {"type": type(drive).__name__}, fields_of_kind(drive, SIGNAL)
+    table, signals = {"type": type(drive).__name__}, fields_for_inputs(drive)
     for field in fields(drive):
         value = getattr(drive, field.name)
         if field.name == "controller_model" and not isinstance(value, str):

@@ -24,7 +24,7 @@ from ..acting.controllers import controllers_model
 from ..acting.drive_table import PRESCRIBES_MOTION, new_table
 from ..acting.drives import ONE_JOINT, PID, ComputedTorque, OneJointDrive, PrescribedAcceleration, PrescribedForce
 from ..acting.inputs import Input
-from ..acting.numeric_fields import SIGNAL, fields_of_kind
+from ..acting.numeric_fields import fields_for_inputs
 from ..acting.signals import as_signal, three_signals
 from ..acting.wrenches import Current, Wrench
 from ..common.misspelt import one_of
@@ -181,7 +181,7 @@ def columns_of_drives(conditions: Conditions) -> list[tuple[int, OneJointDrive]]
 def _signals(conditions: Conditions) -> Iterator[tuple[Any, Any]]:
     """Yield the signals of drives and forces, and functions of the name of an input that return their unit changes."""
     for d, drive in columns_of_drives(conditions):
-        for field in fields_of_kind(drive, SIGNAL):
+        for field in fields_for_inputs(drive):
             signal = as_signal(field, getattr(drive, field))
             yield signal, lambda name, d=d, drive=drive, field=field: _changes_of_drive(conditions, d, drive, field)
     for force in conditions.forces:
@@ -204,6 +204,11 @@ def _refuse_current(name: str) -> None:
 
 def _changes_of_drive(conditions: Conditions, d: int, drive: OneJointDrive, field: str) -> list[Change]:
     """Return the changes for a unit change of a drive's signal, whose time derivatives are zero."""
+    if drive.numeric_field(field).takes_inputs:
+        raise ArgumentError(
+            f"{drive.label()}: {field} contains an input, but linearize does not support inputs that are gains; "
+            "expected inputs of references and forces. Remove it from inputs, or use differences of accelerations"
+        )
     if field == "reference":
         return _changes_of_reference(conditions, d, drive, 0)
     if isinstance(drive, (PrescribedForce, PID)):  # the signal, and the feedforward

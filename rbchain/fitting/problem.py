@@ -115,8 +115,10 @@ class Problem:
         found, seen = np.zeros(self.model.nv), set[int]()
         for drive in actions.drives:
             if isinstance(drive, OF_DRIVES[name]):
-                what = f"{type(drive).__name__} of joint {drive.joint!r}: {name}"
-                number = real_array(what, getattr(drive, name), ArgumentError)
+                what, value = f"{type(drive).__name__} of joint {drive.joint!r}: {name}", getattr(drive, name)
+                if name not in self.names and drive.numeric_field(name).has_inputs(value):
+                    continue
+                number = real_array(what, value, ArgumentError)
                 if number.ndim:
                     raise ArgumentError(f"{what} has shape {number.shape}; fit needs one number for each motion")
                 if name in self.names and self._dof(drive) in seen:

@@ -58,7 +58,8 @@ def drive_in_si(table: Mapping[str, Any], units: FileUnits, kinds: Mapping[str, 
         value, kind = getattr(drive, field.name), own[dof : dof + 1]
         factor = units.of_dofs(field.name, field.unit, 1.0, kind)
         if not isinstance(value, str):
-            found[field.name] = factor * (as_signal(field.name, value) if field.kind == SIGNAL else np.asarray(value))
+            is_signal = field.kind == SIGNAL or field.has_inputs(value)
+            found[field.name] = factor * (as_signal(field.name, value) if is_signal else np.asarray(value))
     return replace(drive, **found)
 
 

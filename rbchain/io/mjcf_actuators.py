@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..acting.drives import PID, OneJointDrive, PrescribedForce
+from ..acting.drives import OneJointDrive
 from ..acting.inputs import Input
-from ..acting.signals import SignalLike
 from .mjcf_constraints import active_equalities, joints_of_tendon
+from .mjcf_laws import JointForce, Law, drives_of
 from .mjcf_source import Source
 from .names import Names
 
@@ -34,40 +32,6 @@ NO_LAG = 1e-15
 
 #: Name in the model of each of MuJoCo's joints, and its first degree of freedom there; None if there is only one.
 Dofs = Mapping[int, tuple[str, int | None]]
-
-
-class Law(NamedTuple):
-    """The force of an actuator: the sum of the gains times its controls, plus forces of its length and velocity.
-
-    The force is `constant` + `at_zero` + `by_length` times the length from q = 0 + `by_velocity` times its rate. The
-    first `references` controls are references of the length, and the integral of their error has the factor
-    `by_integral`. `at_zero` is the force of the length at q = 0, which is a part of this error. With a `lag` in s, a
-    first-order lag delays the controls.
-    """
-
-    gains: tuple[float, ...]
-    constant: float
-    by_length: float
-    by_velocity: float
-    references: int = 1
-    by_integral: float = 0.0
-    lag: float = 0.0
-    at_zero: float = 0.0
-
-
-class JointForce(NamedTuple):
-    """The force of an actuator at one degree of freedom of the model: `factor` times a force with a law.
-
-    The length in the law is the position of the degree of freedom. The force of the law is clipped to the range from
-    `lower` to `upper`.
-    """
-
-    joint: str
-    dof: int | None
-    factor: float
-    law: Law
-    lower: float
-    upper: float
 
 
 class Actuators:
@@ -107,7 +71,7 @@ class Actuators:
             name = source.name("actuator", i) or names.new(own or f"actuator{i}")
             forces, controls = self._joint_forces(i, [*of_joints, *pulled]), self._inputs(i, name, names)
             for number, force in enumerate(forces, 1):
-                self.drives += _drives(name if len(forces) == 1 else f"{name}_{number}", controls, force)
+                self.drives += drives_of(name if len(forces) == 1 else f"{name}_{number}", controls, force)
         limited = np.flatnonzero(model.jnt_actfrclimited).tolist()
         self.unclipped = [j for j in limited if [*of_joints, *pulled].count(j) > 1]
 
@@ -152,13 +116,13 @@ class Actuators:
             lag = float(of["dyn"][0]) if of["dyn"][0] > NO_LAG else 0.0
         elif activation != "NONE":
             return NO_ACTIVATION.get(activation, "its activation dynamics")
-        if (
-            gain not in ("FIXED", "AFFINE")
-            or bias not in ("NONE", "AFFINE")
-            or (gain == "AFFINE" and of["gain"][1:3].any())
-        ):
-            return "its gain is not constant, or its force is not linear; use rb.UserForces"
-        return Law((float(of["gain"][0]),), constant, by_length, by_velocity, references=0 if lag else 1, lag=lag)
+        if gain not in ("FIXED", "AFFINE") or bias not in ("NONE", "AFFINE"):
+            return "its force is not linear; use rb.UserForces"
+        by_control = of["gain"][1:3].tolist() if gain == "AFFINE" else [0.0, 0.0]
+        if lag and any(by_control):
+            return "a lag, and a gain that depends on the position or velocity; use rb.UserForces"
+        references = 0 if lag or any(by_control) else 1
+        return Law((float(of["gain"][0]),), constant, by_length, by_velocity, references, 0.0, lag, 0.0, *by_control)
 
     def _is_clipped(self, i: int) -> bool:
         """Whether the range of the activation of an actuator can clip its lagged control."""
@@ -166,9 +130,8 @@ class Actuators:
         if not model.actuator_actlimited[i]:
             return False
         lower, upper = model.actuator_actrange[i].tolist()
-        is_limited = model.actuator_ctrllimited[first] and not self._source.disabled("clampctrl")
-        range_of_control = model.actuator_ctrlrange[first].tolist() if is_limited else (-np.inf, np.inf)
-        return not (lower <= min(0.0, range_of_control[0]) and max(0.0, range_of_control[1]) <= upper)
+        least, most = self._range_of_control(first)
+        return not (lower <= min(0.0, least) and max(0.0, most) <= upper)
 
     def _law_of_dc_motor(self, i: int) -> Law | str:
         """Return the law of a motor with a resistance R and a constant K: K u / R - K^2 qd / R, for the voltage u."""
@@ -209,11 +172,11 @@ class Actuators:
             return "delayed controls; use rb.Sampled with a delay"
         if len(law.gains) != getattr(model, "actuator_ctrlnum", np.ones(count))[i]:
             return "several controls"
-        if law.by_length > 0.0 or law.by_velocity > 0.0:
+        if self._largest_slope(i, law) > 0.0:
             return "its force grows with the position or the velocity; use rb.UserForces"
         if law.lag and not law.by_length and self._is_clipped_around(i, law.constant):
             return "a lag, and a range of forces that is not symmetric around its constant force; use rb.UserForces"
-        target, is_servo = int(model.actuator_trnid[i, 0]), bool(law.by_length or law.by_velocity)
+        target, is_servo = int(model.actuator_trnid[i, 0]), law.is_servo
         if kind == "TENDON":
             return self._reason_of_tendon(target, is_servo)
         if kind not in ("JOINT", "JOINTINPARENT"):
@@ -222,6 +185,20 @@ class Actuators:
         if not has_angle and (kind != "JOINT" or source.joint_type(target) == "free" or is_servo or law.lag):
             return f"its transmission is a {source.joint_type(target)} joint; use rb.PrescribedForce or rb.UserForces"
         return ""
+
+    def _largest_slope(self, i: int, law: Law) -> float:
+        """Return the largest derivative of a force by the length or its rate, for all possible controls."""
+        lower, upper = self._range_of_control(self._first_control(i))
+        pairs = (law.by_length, law.gain_by_length), (law.by_velocity, law.gain_by_velocity)
+        return max(slope + (max(gain * lower, gain * upper) if gain else 0.0) for slope, gain in pairs)
+
+    def _range_of_control(self, at: int) -> tuple[float, float]:
+        """Return the range to which MuJoCo clips a control."""
+        model = self._source.model
+        if not model.actuator_ctrllimited[at] or self._source.disabled("clampctrl"):
+            return -np.inf, np.inf
+        lower, upper = model.actuator_ctrlrange[at].tolist()
+        return lower, upper
 
     def _is_clipped_around(self, i: int, constant: float) -> bool:
         """Whether a range of the forces of an actuator, or of its joints, is not symmetric, or `constant` is not zero.
@@ -256,18 +233,15 @@ class Actuators:
 
     def _inputs(self, i: int, name: str, names: Names) -> list[Input]:
         """Return the inputs of an actuator. The second control of a PID controller is a velocity, the third a force."""
-        model, first = self._source.model, self._first_control(i)
+        first = self._first_control(i)
         bits = int(self._source.field("actuator_ctrlspec", i + 1)[i]) if self._type(i, "gain", "Gain") == "PID" else 1
         kinds = [kind for number, kind in enumerate(("", "velocity", "force")) if bits >> number & 1]
         found = []
         for number, kind in enumerate(kinds):
             own = names.new(f"{name}_{kind}") if number else name
             self.controls[own] = at = first + number
-            if not model.actuator_ctrllimited[at] or self._source.disabled("clampctrl"):
-                found.append(Input(own))
-            else:
-                lower, upper = model.actuator_ctrlrange[at].tolist()
-                found.append(Input(own, min(max(0.0, lower), upper), lower, upper))
+            lower, upper = self._range_of_control(at)
+            found.append(Input(own, min(max(0.0, lower), upper), lower, upper))
         return found
 
     def _joint_forces(self, i: int, driven: list[int]) -> list[JointForce]:
@@ -278,7 +252,6 @@ class Actuators:
         source, model = self._source, self._source.model
         law = self._law(i)
         assert isinstance(law, Law)  # because `_reason` found none
-        by_length, by_velocity = law.by_length, law.by_velocity
         target, first = int(model.actuator_trnid[i, 0]), int(getattr(model, "actuator_outadr", range(i + 1))[i])
         gear, ranges = model.actuator_gear[first].tolist(), (-np.inf, np.inf)
         if model.actuator_forcelimited[i]:
@@ -287,7 +260,7 @@ class Actuators:
         if self._transmission(i) == "TENDON":
             joints = joints_of_tendon(source, target) or []
             length = sum(factor * self._reference(joint) for joint, factor in joints)
-            coupled = self._coupled(joints) if len(joints) > 1 and (by_length or by_velocity) else None
+            coupled = self._coupled(joints) if len(joints) > 1 and law.is_servo else None
             if coupled is not None:
                 joints, length = [coupled[:2]], length + coupled[2]
             moments = [(joint, 0, gear[0] * factor) for joint, factor in joints]
@@ -295,13 +268,16 @@ class Actuators:
             moments = [(target, dof, gear[dof]) for dof in range(3)]
         else:
             moments, length = [(target, 0, gear[0])], self._reference(target)
-        law, found = law._replace(at_zero=by_length * gear[0] * length), []
+        length *= gear[0]
+        law, found = law._replace(at_zero=law.by_length * length), []
+        if law.gain_by_length:  # only with one control
+            law = law._replace(gains=(law.gains[0] + law.gain_by_length * length,))
         for joint, dof, moment in moments:
             (name, start), (lower, upper) = self._dofs[joint], ranges
             if model.jnt_actfrclimited[joint] and driven.count(joint) == 1 and moment:
                 lower, upper = np.clip(ranges, *np.sort(model.jnt_actfrcrange[joint] / moment)).tolist()
             place = name, None if start is None else start + dof
-            slopes = ("by_length", "by_velocity", "by_integral")
+            slopes = ("by_length", "by_velocity", "by_integral", "gain_by_length", "gain_by_velocity")
             own = law._replace(**{slope: getattr(law, slope) * moment for slope in slopes})
             found.append(JointForce(*place, moment, own, lower, upper))
         return [force for force in found if force.factor]
@@ -334,39 +310,3 @@ class Actuators:
                 total = own + sum(factor * ratio for factor, _, ratio in couplings)
                 return first, total, sum(factor * offset for factor, offset, _ in couplings)
         return None
-
-
-def _drives(name: str, controls: list[Input], force: JointForce) -> list[OneJointDrive]:
-    """Return the drives with a joint force, which depends on controls.
-
-    A range that is not symmetric is a symmetric range around its middle, which becomes a constant force.
-    """
-    law = force.law
-    lower, upper = sorted([force.factor * force.lower, force.factor * force.upper])
-    middle = 0.5 * (lower + upper) if math.isfinite(upper) else 0.0
-    limit, constant, shift = upper - middle, force.factor * law.constant - middle, force.factor * law.at_zero
-    kp, kd, ki = (abs(force.factor * slope) for slope in (law.by_length, law.by_velocity, law.by_integral))
-    terms = [(control, force.factor * gain) for control, gain in zip(controls, law.gains, strict=True)]
-    place: dict[str, Any] = {"joint": force.joint, "dof": force.dof, "name": name}
-    found: list[OneJointDrive] = [PrescribedForce(force.joint, middle, dof=force.dof)] if middle else []
-    if not (kp or kd or law.lag):
-        return [PrescribedForce(signal=_signal(terms, constant), limit=limit, **place), *found]
-    references = law.references if kp else 0
-    if kp and not ki:  # only the error of the length is integrated
-        constant, shift = 0.0, shift + constant
-    reference = _signal([(control, gain / kp) for control, gain in terms[:references]], shift / kp) if kp else 0.0
-    if law.lag and not kp and constant:  # the lag does not delay it, and nothing clips it
-        found.append(PrescribedForce(force.joint, constant, dof=force.dof))
-        constant = 0.0
-    feedforward = _signal(terms[references:], constant)
-    place |= {"feedforward_time_constant": law.lag} if law.lag else {}
-    gains: dict[str, Any] = {"kp": kp, "ki": ki, "kd": kd, "limit": limit}
-    return [PID(reference=reference, feedforward=feedforward, **gains, **place), *found]
-
-
-def _signal(terms: Sequence[tuple[Input, float]], constant: float) -> SignalLike:
-    """Return the sum of the controls times their factors, plus a constant."""
-    parts: list[Any] = [control if factor == 1.0 else factor * control for control, factor in terms]
-    if constant or not parts:
-        parts.append(constant)
-    return sum(parts[1:], parts[0])

@@ -234,7 +234,7 @@ class Samples:
             for component, draws in zip(varied.components, values.T, strict=True):
                 new[component] = shifted(new[component], draws, how)
             new = tuple(new)
-        elif field.kind == SIGNAL:
+        elif field.kind == SIGNAL or field.has_inputs(old):
             new = shifted(old, values[:, 0], how)
         elif field.shape == (None, 2):  # velocities and torques of a curve
             new = np.asarray(old, float) * np.stack([np.ones_like(values), values], -1)
