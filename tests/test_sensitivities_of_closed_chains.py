@@ -67,6 +67,26 @@ def test_two_slides_and_a_rod_agree_with_complex_steps_of_their_equation(setting
         np.testing.assert_allclose(change, slides_of(end).imag / STEP, rtol=0, atol=allowed)
 
 
+@plain
+def test_a_light_slide_does_not_change_the_projection_of_derivatives():
+    """The dynamics add an inertia to a slide of 0.1 mg, and take its force away again."""
+    fields = {**SLIDES, "mass": (1.5, 1e-7)}
+    model, start = trammel().replace(mass=fields["mass"]), slides_of(START)
+    motion = model.simulate(
+        start[:2], start[2:], DURATION, tau=fields["tau"], derivatives=["q", "qd", "tau"], save_at=4, **TIGHT
+    )
+    found = {name: motion.derivatives[name][-1] for name in ("q", "qd", "tau")}
+    for i in range(2):
+        first = START + 1j * STEP * np.eye(2)[i]
+        end, moved = extrapolated(lambda s: rate_of_trammel(s, fields), first, DURATION), slides_of(first).imag / STEP
+        change = found["q"] @ moved[:2] + found["qd"] @ moved[2:]
+        np.testing.assert_allclose(change, slides_of(end).imag / STEP, rtol=0, atol=1e-9)
+        x = {**fields, "tau": np.array(fields["tau"], complex)}
+        x["tau"][i] += 1j * STEP
+        end = slides_of(extrapolated(lambda s, x=x: rate_of_trammel(s, x), START.astype(complex), DURATION))
+        np.testing.assert_allclose(found["tau"][:, i], end.imag / STEP, rtol=0, atol=1e-9)
+
+
 CART_ACCELERATION = 1.5
 BOB = {"mass": (2.0, 0.5, 0.8), "damping": (0.7, 0.3, 0.2), "tau": (0.6, 0.4, -0.3)}  # of the cart, and of x and y
 CART_START = np.array([0.4, 1.1, 0.2, -0.5])  # angle of the rod and its rate, position and velocity of the cart

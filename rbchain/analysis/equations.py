@@ -11,18 +11,17 @@ import numpy.typing as npt
 
 from ..acting.numeric_fields import Drive, Force
 from ..common.real_arrays import FloatArray
-from .coordinates import Coordinates, coordinates_of
+from .coordinates import coordinates_of
+from .equations_of_states import state_equations
 from .input_ports import GivenInput, changes_by_inputs, inputs_of, wrenches_of_inputs
 from .operating_points import (
     Conditions,
-    OperatingPoints,
     checked_integrals,
     conditions_of,
     given_states,
     operating_points,
 )
 from .ports import Output, outputs_of, rows_of_outputs
-from .tangents import rates_of_tangents
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -77,9 +76,9 @@ def continuous_equations(request: Request) -> Equations:
     points = operating_points(conditions, (*given_states(conditions, states, times), sums), states[2], times)
     coordinates = coordinates_of(conditions, points)
     of_forces, of_integrals = changes_by_inputs(conditions, points, inputs)
-    A, by_dofs, B = state_equations(conditions, points, coordinates, [of_forces])
+    A, by_dofs, B = state_equations(conditions, points, coordinates, of_forces)
     wrenches = wrenches_of_inputs(conditions, points, inputs)
-    C, D = rows_of_outputs(conditions, points, outputs, (coordinates, by_dofs, B), wrenches)
+    C, D = rows_of_outputs(conditions, points, outputs, (coordinates, by_dofs, B), (of_forces, wrenches))
     B = coordinates.select(np.zeros_like(B), B, of_integrals)
     matrices = (A, B, C, D, coordinates.of_positions, coordinates.of_velocities)
     return Equations(
@@ -91,38 +90,3 @@ def continuous_equations(request: Request) -> Equations:
         acceleration=points.qdd,
         is_usable=points.is_finite & are_finite(matrices),
     )
-
-
-def state_equations(
-    conditions: Conditions, points: OperatingPoints, coordinates: Coordinates, forces: Sequence[FloatArray]
-) -> tuple[FloatArray, tuple[FloatArray, FloatArray], FloatArray]:
-    """Compute the equations of the states.
-
-    Parameters
-    ----------
-    conditions, points, coordinates
-    forces : list of (samples, nv, inputs) arrays
-        Changes of the right-hand side of M dqdd = df by the inputs.
-
-    Returns
-    -------
-    A : (samples, states, states) array
-    by_states : two arrays (samples, nv, states)
-        The derivatives of dq/dt and of qdd.
-    by_inputs : (samples, nv, inputs) array
-        The derivatives of qdd.
-    """
-    n, samples, P, V = conditions.model.nv, conditions.samples, coordinates.of_positions, coordinates.of_velocities
-    forces_of_states = -(points.K @ P + points.D @ V)
-    integrals = coordinates.integrals
-    forces_of_states[:, :, forces_of_states.shape[2] - integrals :] += points.C
-    is_solvable = points.is_finite & np.isfinite(forces_of_states).all((1, 2))
-    inverse = np.full((samples, n, n), np.nan)
-    inverse[is_solvable] = np.linalg.inv(points.M[is_solvable]) if n else 0.0
-    accelerations = inverse @ forces_of_states
-    by_inputs = inverse @ np.concatenate([np.zeros((samples, n, 0)), *forces], 2)
-    if conditions.has_loops:
-        by_inputs = points.closed[:, 0] @ by_inputs
-    rates = V + rates_of_tangents(conditions.model, points.qd) @ P
-    of_integrals = -P[:, conditions.integrated]
-    return coordinates.select(rates, accelerations, of_integrals), (rates, accelerations), by_inputs

@@ -185,11 +185,12 @@ def linearize(
           world axes.
     outputs : list of pairs, optional
         Pairs of a quantity and a name: ("position", joint), ("velocity", joint), ("acceleration", joint), ("pose",
-        frame), ("frame_velocity", frame), ("frame_acceleration", frame) and ("reaction", joint), or ("position", joint,
-        dof) for one degree of freedom. A pose has the displacement of the frame, m, and its rotation, rad; a velocity
-        has their rates. An acceleration has the time derivatives of the velocity, as `body_accelerations`. They are in
-        world axes. A reaction is the force and the moment of `joint_reactions`, in body axes. The default is the
-        positions and velocities of all degrees of freedom.
+        frame), ("frame_velocity", frame), ("frame_acceleration", frame), ("reaction", joint) and ("constraint_force",
+        constraint), or ("position", joint, dof) for one degree of freedom. A pose has the displacement of the frame, m,
+        and its rotation, rad; a velocity has their rates. An acceleration has the time derivatives of the velocity, as
+        `body_accelerations`. They are in world axes. A reaction is the force and the moment of `joint_reactions`, in
+        body axes, and a force of a constraint has the rows of `constraint_forces`. The default is the positions and
+        velocities of all degrees of freedom.
     drives, forces : lists
         As for `accelerations`, and `Sampled` controllers. By default, the drives of the model act. `UserForces` must
         have derivatives.

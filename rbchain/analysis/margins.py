@@ -32,7 +32,7 @@ from ..model.arguments import SampleArrays
 from ..simulate.request import checked_times
 from .coordinates import Coordinates, coordinates_of
 from .crossovers import LoopMargins, grows, margins_of_loop
-from .equations import state_equations
+from .equations_of_states import state_equations
 from .input_ports import INPUT_OF_JOINT
 from .linear_models import LinearModel
 from .operating_points import (
@@ -167,7 +167,7 @@ def margins(
     of_opened = (*state, of_samples[:, is_kept])
     free = operating_points(opened, of_opened, states[2], t_of_samples)
     coordinates = coordinates_of(conditions, points)
-    A, _, by_force = state_equations(conditions, points, coordinates, [points.F[:, :, [dof]]])
+    A, _, by_force = state_equations(conditions, points, coordinates, points.F[:, :, [dof]])
     missing = points.M @ (points.qdd - free.qdd)[:, :, None]
     onto = np.eye(model.nv)[None, [dof]]
     if conditions.has_loops:

@@ -20,7 +20,7 @@ from ..simulate.request import checked_times
 from . import mode_motions
 from .coordinates import Coordinates, coordinates_of
 from .eigenvalues import Eigenpairs, eigenpairs_of, eigenpairs_of_conservative, tolerance
-from .equations import state_equations
+from .equations_of_states import state_equations
 from .mode_order import order_by_shape
 from .operating_points import (
     checked_integrals,
@@ -163,7 +163,7 @@ def modes(
     state = given_states(conditions, states, t_of_samples)
     points = operating_points(conditions, (*state, of_samples), states[2], t_of_samples)
     coordinates = coordinates_of(conditions, points)
-    A, _, _ = state_equations(conditions, points, coordinates, [])
+    A, _, _ = state_equations(conditions, points, coordinates, np.zeros((*points.qdd.shape, 0)))
     P = coordinates.of_positions
     is_usable = points.is_finite & np.isfinite(A).all((1, 2)) & np.isfinite(P).all((1, 2))
     used = np.flatnonzero(is_usable)

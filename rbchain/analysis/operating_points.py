@@ -83,8 +83,10 @@ class OperatingPoints:
 
     `by_drive` (samples, nv, columns of the table of drives) are the same as F for a change of the force of one drive.
     `q`, `qd` and `qdd` are the states with the prescribed motions, and `error` (samples, m) are the control errors that
-    are integrated. `closed` holds the changes of positions and velocities that keep loops closed, or is empty
-    (`drivers.linearised.Linearised`). `t` (samples,) are the times, s.
+    are integrated. `closed` holds the changes of positions and velocities that keep loops closed, and accelerations.
+    `multipliers` holds the multipliers of constraints with their derivatives. Both are empty for open trees
+    (`drivers.linearised.Linearised`).
+    `t` (samples,) are the times, s.
     """
 
     t: np.ndarray
@@ -99,6 +101,7 @@ class OperatingPoints:
     F: np.ndarray
     by_drive: np.ndarray
     closed: np.ndarray
+    multipliers: np.ndarray
 
     def rows(self, chosen: np.ndarray) -> OperatingPoints:
         """Return some of the states."""
@@ -283,16 +286,17 @@ def operating_points(
     m, loops = conditions.actions.integrals, n if conditions.has_loops else 0
     drives = conditions.actions.shared.drives.shape[1]
     samples = np.arange(rows) if samples is None else samples
+    kernel_model = conditions.kernel_model
     found = Linearised(
         by_state=np.zeros((rows, 3, n, n)),
         by_integral=np.zeros((rows, n, m)),
         by_force=np.zeros((rows, n, n + drives)),
         rate=np.zeros((rows, n + m)),
         velocity=np.zeros((rows, n)),
-        closed=np.zeros((rows, 2, loops, loops)),
+        closed=np.zeros((rows, 3, loops, loops)),
+        multipliers=np.zeros((rows, kernel_model.constraint_rows, 1 + 3 * n + m)),
     )
-    kernel_model, width = conditions.kernel_model, LANE_WIDTHS[DTYPE.name]
-    tables = kernel_model.constraint_tables
+    width, tables = LANE_WIDTHS[DTYPE.name], kernel_model.constraint_tables
     memory = partial(
         linearised_memory, kernel_model.topology, tables, model.nq + n + m, conditions.actions, (width, DTYPE)
     )
@@ -317,6 +321,7 @@ def operating_points(
         F=found.by_force[:, :, :n],
         by_drive=found.by_force[:, :, n:],
         closed=found.closed,
+        multipliers=found.multipliers,
     )
 
 

@@ -32,7 +32,8 @@ from ..common.real_arrays import FloatArray, excerpt
 from ..core.control import drive_layout
 from ..errors import ArgumentError
 from .coordinates import Coordinates, coordinates_of
-from .equations import Equations, Request, are_finite, state_equations
+from .equations import Equations, Request, are_finite
+from .equations_of_states import state_equations
 from .input_ports import LinearInput, changes_by_inputs, columns_of_drives, inputs_of, wrenches_of_inputs
 from .operating_points import Conditions, OperatingPoints, checked_integrals, given_states, operating_points
 from .ports import outputs_of, rows_of_outputs
@@ -89,10 +90,11 @@ def sampled_equations(request: Request) -> Equations:
     of_plant, of_control = ([_part(x, controllers, own) for x in inputs] for own in (False, True))
     by_w, z_by_w = changes_by_inputs(conditions, with_control, of_plant)
     unit_outputs = with_control.F[:, :, controllers.dofs]
-    A, by_dofs, B = state_equations(plant, points, coordinates, [by_w, unit_outputs])
+    forces = np.concatenate([by_w, unit_outputs], 2)
+    A, by_dofs, B = state_equations(plant, points, coordinates, forces)
     none = np.zeros((plant.samples, plant.model.n_bodies, 6, len(controllers.dofs)))
     wrenches = np.concatenate([wrenches_of_inputs(conditions, points, inputs), none], 3)
-    C, D = rows_of_outputs(plant, points, outputs, (coordinates, by_dofs, B), wrenches)
+    C, D = rows_of_outputs(plant, points, outputs, (coordinates, by_dofs, B), (forces, wrenches))
     z_by_w = np.pad(z_by_w[:, ~controllers.is_integral], ((0, 0), (0, 0), (0, len(controllers.dofs))))
     B = coordinates.select(np.zeros_like(B), B, z_by_w)
     law = _law(controllers, with_control, points, coordinates, changes_by_inputs(conditions, with_control, of_control))

@@ -84,7 +84,7 @@ def forward_dynamics(memory, topology, parameters, variation, tables, q, qd, tau
 def scratch_of_derivatives(m, n):
     """Return the scratch of `forward_dynamics_derivatives` for m rows of constraints and n dofs."""
     columns = minverse.COLUMNS_TOGETHER * (n + 1) * minverse.COLUMN_ROWS
-    return 3 * n * n + derivatives.DERIVATIVE_ROWS * n + columns + constraint_derivatives_size(m, n)
+    return 3 * n * n + derivatives.DERIVATIVE_ROWS * n + columns + constraint_derivatives_size(m, n, 0)
 
 
 @driver
@@ -104,7 +104,7 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, tables
     block = block_for(memory, topology, parameters, None, rows + memory_rows(tables), q)
     constraints = constraints_of(block, tables, rows)
     flat = block.rows.reshape(block.rows.size)
-    parts = constraint_derivatives_in(flat, columns_end * width, width, m, n)
+    parts = constraint_derivatives_in(flat, columns_end * width, width, m, n, 0)
     for start in range(first, last, width):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)

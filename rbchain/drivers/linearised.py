@@ -13,9 +13,11 @@ from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.lanes.lanes import constant_like
 from ..core.linear.linear_memory import linearised_rate_in, linearised_rate_memory, without_tree
 from ..core.linear.linearised_rate import differentiate_exactly
-from ..core.loops import constraint_layout as closure
-from ..core.loops.constrained_derivatives import project_change
+from ..core.loops import constraint_layout as closure, equation_layout as equation
+from ..core.loops.constrained_derivatives import project_acceleration, project_change
 from ..core.loops.constraint_hooks import decide_rank, has_constraints
+from ..core.loops.constraint_minimum_norm import minimum_norm_multipliers
+from ..core.loops.constraint_solver import solve_multipliers
 from ..core.sample import control_layout as controls
 from ..core.sample.rate import evaluate, has_failed_call, record_failed_call
 from .trajectories import allow_calls_of_row, load_row, memory_for, state_memory
@@ -29,8 +31,13 @@ class Linearised(NamedTuple):
       and to the force of each drive before its limit (a column of the table of drives).
     * `rate` (rows, n + integrals) holds the accelerations, and the rates of the integrals.
     * `velocity` (rows, n) are the velocities, with the prescribed ones.
-    * `closed` (rows, 2, n, n) holds, for closed loops, the projections of unit changes of the positions: column j
-      of `closed[:, 0]` is the change of the positions, and of `closed[:, 1]` the change of the velocities.
+    * `closed` (rows, 3, n, n) holds, for closed loops, the projections of unit changes of the positions: column j
+      of `closed[:, 0]` is the change of the positions, and of `closed[:, 1]` the change of the velocities. Column j of
+      `closed[:, 2]` are the accelerations for a unit acceleration of the open tree under the same forces.
+    * `multipliers` (rows, m, 1 + 3 n + integrals) holds, for the m rows of all constraints, the multipliers of minimum
+      norm, their derivatives with respect to q, qd and the integrals, and X of `core.loops.constrained_derivatives`.
+      Forces that cause the accelerations u in the open tree change the multipliers by - X u. If rows depend on each
+      other, only J^T times these derivatives is unique.
     """
 
     by_state: np.ndarray
@@ -39,6 +46,7 @@ class Linearised(NamedTuple):
     rate: np.ndarray
     velocity: np.ndarray
     closed: np.ndarray
+    multipliers: np.ndarray
 
 
 def linearised_memory(topology, tables, state_size, actions, lanes):
@@ -95,7 +103,7 @@ def store_responses(block, linear, y, k):
 @only_if(has_constraints)
 @kernel
 def store_closed_changes(block, linear, y, rate, closed, place, k):
-    """Store the changes that keep the loops closed in rows of `closed` (samples, 2, n, n).
+    """Store the changes that keep the loops closed, and accelerations, in rows of `closed` (samples, 3, n, n).
 
     In water, the derivatives have overwritten values that projections read, so that the dynamics are computed again.
     y and `rate` are (rows, lanes). `place` is (time, first sample, number of samples).
@@ -112,6 +120,59 @@ def store_closed_changes(block, linear, y, rate, closed, place, k):
         for lane in range(count):
             for i in range(n):
                 closed[first + lane, 0, i, j], closed[first + lane, 1, i, j] = u[i, lane], w[i, lane]
+        for i in range(n):
+            u[i, k] = constant_like(y, 1.0 if i == j else 0.0)
+        project_acceleration(constraints, linear.of_constraints, u, k)
+        for lane in range(count):
+            for i in range(n):
+                closed[first + lane, 2, i, j] = u[i, lane]
+
+
+@only_if(has_constraints)
+@kernel
+def distribute_forces_of_constraints(block, k):
+    """Replace the multipliers of the last dynamics by the multipliers of minimum norm."""
+    minimum_norm_multipliers(block.constraints, k)
+
+
+@only_if(has_constraints)
+@kernel
+def store_multipliers(block, linear, multipliers, first, count, k):
+    """Store the multipliers and their derivatives in rows of `multipliers` (samples, m, 1 + 3 n + integrals).
+
+    The derivatives are (J H^-1 J^T)^-1 times Y K - dc/dq, Y D - dc/dqd and - Y C. Overwrites TARGET and MULTIPLIER.
+    """
+    constraints, parts = block.constraints, linear.of_constraints
+    n, integrals = block.qd.shape[0], parts.by_integral.shape[1]
+    rows, one = constraints.rows, constant_like(constraints.rows, 1.0)
+    for column in range(1 + 3 * n + integrals):
+        for row in range(rows.shape[0]):
+            if column == 0:
+                rows[row, equation.MULTIPLIER, k] = parts.multipliers[row, k]
+            elif column <= n:
+                rows[row, equation.TARGET, k] = parts.by_q[row, column - 1, k]
+            elif column <= 2 * n:
+                rows[row, equation.TARGET, k] = parts.by_qd[row, column - 1 - n, k]
+            elif column <= 2 * n + integrals:
+                rows[row, equation.TARGET, k] = -one * parts.by_integral[row, column - 1 - 2 * n, k]
+            else:
+                rows[row, equation.MULTIPLIER, k] = parts.reactions[row, column - 1 - 2 * n - integrals, k]
+        if 0 < column <= 2 * n + integrals:
+            solve_multipliers(constraints, block.work, k)
+        store_column_in_order(constraints, column, multipliers, first, count)
+
+
+@kernel
+def store_column_in_order(constraints, column, multipliers, first, count):
+    """Store MULTIPLIER in a column of `multipliers`, in the order of the interface, without added inertias."""
+    table = constraints.tables.table
+    for c in range(table.shape[1]):
+        if table[closure.TYPE, c] == closure.ADDED_INERTIA:
+            continue
+        for r in range(table[closure.ROW_COUNT, c]):
+            for lane in range(count):
+                value = constraints.rows[table[closure.ROW, c] + r, equation.MULTIPLIER, lane]
+                multipliers[first + lane, table[closure.OUTPUT, c] + r, column] = value
 
 
 @driver
@@ -142,6 +203,7 @@ def linearised_states(
             allow_calls_of_row(block, y, lane < count, lane)
         t = stepper.control[controls.TIME, k]
         evaluate(block, y, t, rate, k)
+        distribute_forces_of_constraints(block, k)
         differentiate_exactly(block, linear, y, rate, t, k)
         for lane in range(count):
             store_lane(block, linear, y, rate, result, start + lane, lane)
@@ -150,6 +212,7 @@ def linearised_states(
                 result.rate[start + lane, 0] = constant_like(q, math.nan)
         store_derivatives_by_force(block, linear, y, result.by_force, start, count, k)
         store_closed_changes(block, linear, y, rate, result.closed, (t, start, count), k)
+        store_multipliers(block, linear, result.multipliers, start, count, k)
 
 
 @kernel

@@ -14,21 +14,23 @@ def linearised_rate_memory(n, tables, integrals, state_size, width, dtype, block
     Returns the numbers (blocks, m) and the pivots (blocks, n, width), int64.
     """
     rows = linearised_rate_size(n, state_size - n - integrals, integrals)
-    rows += 0 if tables is None else constraint_derivatives_size(tables.envelope.shape[1], n)
+    rows += 0 if tables is None else constraint_derivatives_size(tables.envelope.shape[1], n, integrals)
     return (
         np.zeros((blocks, rows * width + CACHE_LINE // dtype.itemsize), dtype),
         np.zeros((blocks, n, width), np.int64),
     )
 
 
-@only_if(lambda numbers, start, tables, n, width: is_given(tables))
+@only_if(lambda numbers, start, tables, sizes, width: is_given(tables))
 @kernel
-def constraint_derivatives_in_block(numbers, start, tables, n, width):
+def constraint_derivatives_in_block(numbers, start, tables, sizes, width):
     """Return the ConstraintDerivatives of a block, or None for an open chain.
 
-    `numbers` (m,) is the memory of a block, and `tables` are ConstraintTables, or None.
+    `numbers` (m,) is the memory of a block, `tables` are ConstraintTables, or None, and `sizes` are the numbers of dofs
+    and of integrals.
     """
-    return constraint_derivatives_in(numbers, start, width, tables.envelope.shape[1], n)
+    n, integrals = sizes
+    return constraint_derivatives_in(numbers, start, width, tables.envelope.shape[1], n, integrals)
 
 
 @kernel
@@ -40,7 +42,7 @@ def linearised_rate_in(numbers, pivots, tables, nq, size):
     n, width = pivots.shape
     integrals, start = size - nq - n, aligned_start(numbers)
     of_constraints = constraint_derivatives_in_block(
-        numbers, start + linearised_rate_size(n, nq, integrals) * width, tables, n, width
+        numbers, start + linearised_rate_size(n, nq, integrals) * width, tables, (n, integrals), width
     )
     return carve_linearised_rate(numbers, start, width, pivots, of_constraints, n, nq, integrals)
 

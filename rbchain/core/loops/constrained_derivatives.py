@@ -28,7 +28,7 @@ chapter 8.
 from ...compiling.jit import kernel, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD, inverse_dynamics_derivatives, multiply_negative
 from ..algorithms.minverse import mass_matrix_inverse
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, full_like, select
 from ..tree.layout import apply_gravity
 from . import constraint_layout as closure, equation_layout as equation
 from .constrained_dynamics import constrained_forward_dynamics
@@ -147,18 +147,51 @@ def project_change(constraints, parts, u, w, is_closed, work, k):
 
         u - Y^T X u,   w - Y^T (X w + (J H^-1 J^T)^-1 d(J qd)/dq u).
 
-    Lanes in which `is_closed` is false keep their changes. Overwrites TARGET and MULTIPLIER.
+    Rows of added inertias do not restrict changes: X has a part for them, which is taken away. Lanes in which
+    `is_closed` is false keep their changes. Overwrites TARGET and MULTIPLIER.
     """
     X, Y, rows = parts.reactions, parts.responses, constraints.rows
+    has_added = rows.shape[0] > constraints.tables.sizes[closure.CONSTRAINT_ROWS]
+    if has_added:
+        for row in range(rows.shape[0]):
+            rows[row, equation.TARGET, k] = constant_like(rows, 0.0)
+        release_light_dofs(constraints, u, k)
+        solve_multipliers(constraints, work, k)
     for row in range(rows.shape[0]):
-        rows[row, equation.MULTIPLIER, k] = product_of_row(X, row, u, k)
+        of_row = product_of_row(X, row, u, k)
+        rows[row, equation.MULTIPLIER, k] = rows[row, equation.MULTIPLIER, k] + of_row if has_added else of_row
     subtract_accelerations(Y, rows, u, is_closed, k)
     for row in range(rows.shape[0]):
         rows[row, equation.TARGET, k] = product_of_row(parts.rates, row, u, k)
+    if has_added:
+        release_light_dofs(constraints, w, k)
     solve_multipliers(constraints, work, k)
     for row in range(rows.shape[0]):
         rows[row, equation.MULTIPLIER, k] = rows[row, equation.MULTIPLIER, k] + product_of_row(X, row, w, k)
     subtract_accelerations(Y, rows, w, is_closed, k)
+
+
+@kernel
+def release_light_dofs(constraints, x, k):
+    """Subtract the changes x (n, lanes) of the dofs with an added inertia from TARGET of their rows."""
+    table, rows = constraints.tables.table, constraints.rows
+    for c in range(table.shape[1]):
+        if table[closure.TYPE, c] == closure.ADDED_INERTIA:
+            row, i = table[closure.ROW, c], table[closure.DOF_B, c]
+            rows[row, equation.TARGET, k] = rows[row, equation.TARGET, k] - x[i, k]
+
+
+@kernel
+def project_acceleration(constraints, parts, u, k):
+    """Replace accelerations u (n, lanes) of the open tree, with its added inertias, by u - Y^T X u.
+
+    These are the accelerations of the closed loop under the same forces. Overwrites MULTIPLIER.
+    """
+    rows = constraints.rows
+    for row in range(rows.shape[0]):
+        rows[row, equation.MULTIPLIER, k] = product_of_row(parts.reactions, row, u, k)
+    is_closed = full_like(u[0, k], 1.0) > constant_like(u, 0.0)
+    subtract_accelerations(parts.responses, rows, u, is_closed, k)
 
 
 @kernel

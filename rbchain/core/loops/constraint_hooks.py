@@ -270,13 +270,13 @@ def subtract_derivatives_of_constraints(block, linear, k):
 def project_linearised_rate(block, linear, k):
     """Replace K, D and C of the open tree by K, D and C of the closed loop (`constrained_derivatives`).
 
-    K and D are in `linear.derivatives`, C is `linear.by_integral` (n, integrals, lanes). Overwrites
-    `linear.of_constraints.by_q` and `by_qd`.
+    K and D are in `linear.derivatives`, C is `linear.by_integral` (n, integrals, lanes). Overwrites `by_q`, `by_qd` and
+    `by_integral` of `linear.of_constraints`.
     """
     parts = linear.of_constraints
     project_derivatives(linear.derivatives[BY_Q], parts.by_q, parts, k)
     project_derivatives(linear.derivatives[BY_QD], parts.by_qd, parts, k)
-    for row in range(parts.by_q.shape[0]):
-        for column in range(linear.by_integral.shape[1]):
-            parts.by_q[row, column, k] = constant_like(parts.by_q, 0.0)
-    project_derivatives(linear.by_integral, parts.by_q, parts, k)
+    for row in range(parts.by_integral.shape[0]):
+        for column in range(parts.by_integral.shape[1]):
+            parts.by_integral[row, column, k] = constant_like(parts.by_integral, 0.0)
+    project_derivatives(linear.by_integral, parts.by_integral, parts, k)

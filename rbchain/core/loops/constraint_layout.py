@@ -192,8 +192,9 @@ class ConstraintDerivatives(NamedTuple):
     """Working memory of the derivatives of a closed loop with m rows. All arrays end in lanes.
 
     * `multipliers` (m,) are the multipliers in the state, N or N m.
-    * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows. `rates` (m, n) are the derivatives
-      of the rates J qd with respect to q.
+    * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows, later Y K - dc/dq and
+      Y D - dc/dqd (`loops.constrained_derivatives`). `by_integral` (m, integrals) is Y C. `rates` (m, n) are the
+      derivatives of the rates J qd with respect to q.
     * `responses` (m, n) is J H^-1, and `reactions` (m, n) is (J H^-1 J^T)^-1 J (`loops.constrained_derivatives`).
     * `vectors` (MAX_ROW_COUNT, VECTOR_ROWS) and `force` (1, FORCE_ROWS) belong to one constraint.
     * `axes` (2 n, 6) are the motions S of all dofs on the paths to body a, then to body b, of one constraint. They are
@@ -203,6 +204,7 @@ class ConstraintDerivatives(NamedTuple):
     multipliers: Annotated[np.ndarray, "m"]
     by_q: Annotated[np.ndarray, "m", "n"]
     by_qd: Annotated[np.ndarray, "m", "n"]
+    by_integral: Annotated[np.ndarray, "m", "integrals"]
     rates: Annotated[np.ndarray, "m", "n"]
     responses: Annotated[np.ndarray, "m", "n"]
     reactions: Annotated[np.ndarray, "m", "n"]
@@ -211,4 +213,4 @@ class ConstraintDerivatives(NamedTuple):
     axes: Annotated[np.ndarray, "2 * n", 6]
 
 
-constraint_derivatives_size, constraint_derivatives_in = lane_record(ConstraintDerivatives, "m", "n")
+constraint_derivatives_size, constraint_derivatives_in = lane_record(ConstraintDerivatives, "m", "n", "integrals")
