@@ -73,7 +73,7 @@ def exact_swing(amplitude, duration):
 
 
 # The steps of rk4 have the error (omega h)^4 / 120 per radian of the motion, and those of the adaptive methods that of
-# their tolerance. 1e-6 is required; the polynomials of radau within its long steps have order 6 only.
+# their tolerance. 1e-6 is required; the polynomials of radau within its long steps have errors of order h^6.
 SETTINGS = {
     "rk45": {"rtol": 1e-10, "atol": 1e-12},
     "dop853": {"rtol": 1e-10, "atol": 1e-12},

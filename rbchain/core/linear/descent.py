@@ -5,10 +5,10 @@ a step solves
 
     (K + s B) step = f.
 
-The shift s is the smallest of a sequence that makes the matrix positive definite. So a step follows the force also
-where the stiffness is negative, and it is Newton's step near a stable equilibrium. A step is halved while it passes the
-point at which the force along it changes its sign, unless the force decreases. `analysis.equilibrium_search` completes
-and verifies the search. Source: Nocedal and Wright (2006), *Numerical Optimization*, section 3.4.
+The shift s is the smallest of a sequence that makes the matrix positive definite. Therefore each step has a positive
+component along the force, even where the stiffness is negative. Near a stable equilibrium, it is Newton's step. A step
+is halved while it passes the point at which the force along it changes its sign, unless the force decreases.
+`analysis.equilibrium_search` completes and verifies the search. Source: Nocedal and Wright (2006), *Numerical Optimization*, section 3.4.
 """
 
 import math

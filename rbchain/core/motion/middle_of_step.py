@@ -1,11 +1,11 @@
-"""The velocity in the middle of a step of "moreau": repeat the evaluation until gyroscopic forces add no energy.
+"""The velocity in the middle of a step of "moreau": repeat the evaluation until forces of inertia add no energy.
 
 The step uses the rate at v_m = v + d / 2, with the change d of the velocity in the step. The first d is evaluated at
 the velocity v of the start. With the implicit midpoint rule, d = h qdd(q_m, v_m), the forces of inertia do no work in
 a step. Let e be the change of d between the last two evaluations, and H the mass matrix. Then the forces of inertia add
-the energy d . H e / 2. For a body that turns by the angle z in a step, this is z^4 / 8 of its energy after two
-evaluations. The evaluation is repeated as a fixed-point iteration while this part is larger than GROWTH. The iteration
-converges for z < 2.
+the energy d . H e / 2. For a body that turns by the angle z in a step, this is at most about z^4 / 4 of its kinetic
+energy after two evaluations. The evaluation is repeated as a fixed-point iteration while this part is larger than
+GROWTH. The iteration converges for z < 2.
 
 Damping and other forces that reduce d from one evaluation to the next have d . H e < 0, and need no iteration.
 """
@@ -19,8 +19,8 @@ from ..sample import control_layout as controls, tally_layout as tallies
 from ..sample.rate import evaluate, moves_freely
 from ..sample.status import RUNNING
 
-# Energy that the forces of inertia may add in a step, relative to twice the kinetic energy. A body that turns by less
-# than 0.3 rad in a step stays below it, so that shorter steps are all computed in the same way.
+# Energy that the forces of inertia may add in a step, relative to the kinetic energy. A body that turns by less than
+# 0.25 rad in a step stays below it, so shorter steps are all computed in the same way.
 GROWTH = 1e-3
 # Changes of d below this fraction of the velocities and of d need no check.
 SMALL = 1e-3
