@@ -8,7 +8,8 @@ a step solves
 The shift s is the smallest of a sequence that makes the matrix positive definite. Therefore each step has a positive
 component along the force, even where the stiffness is negative. Near a stable equilibrium, it is Newton's step. A step
 is halved while it passes the point at which the force along it changes its sign, unless the force decreases.
-`analysis.equilibrium_search` completes and verifies the search. Source: Nocedal and Wright (2006), *Numerical Optimization*, section 3.4.
+`analysis.equilibrium_search` completes and verifies the search. Source: Nocedal and Wright (2006), *Numerical
+Optimization*, section 3.4.
 """
 
 import math
