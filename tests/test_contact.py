@@ -447,7 +447,7 @@ def test_a_message_says_that_impulses_missed_their_tolerance():
     )
     assert motion.message == "1 of 1: The simulation reached its end time."
     missed = dataclasses.replace(motion, contact_residual=np.array([2e-4]))
-    assert "missed their tolerance, 1e-10. The largest residual is 2.0e-04 m/s or rad/s." in missed.message
+    assert "missed their tolerance, 1e-10. The maximum residual is 2.0e-04 m/s or rad/s." in missed.message
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ def motion():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"method": "rk4"}, "method is 'rk4', but continue_from continues a motion with its own method"),
+        ({"method": "rk4"}, "method is 'rk4', but continue_from continues a trajectory with its own method"),
         ({"forces": ()}, r"forces is \(\), but"),
         ({"tau": 0.0}, "tau is 0.0, but"),
         ({"q0": START}, "q0 is array"),
@@ -165,7 +165,7 @@ def motion():
         ({"t0": 1.0}, "t0 is 1.0, but"),
         ({"step": 1e-2}, "step is 0.01, but"),
         ({"derivatives": ["q"]}, "derivatives is"),
-        ({"continue_from": 3}, "continue_from is 3; expected a motion"),
+        ({"continue_from": 3}, "continue_from is 3; expected a trajectory"),
         ({"duration": None}, "duration is missing"),
     ],
 )
@@ -175,12 +175,12 @@ def test_what_the_motion_determines_cannot_be_given_again(motion, arguments, wor
 
 
 def test_a_part_of_a_motion_is_refused(motion):
-    with pytest.raises(rb.ArgumentError, match="a part or a copy of a motion"):
+    with pytest.raises(rb.ArgumentError, match="a part or a copy of a trajectory"):
         ARM.simulate(duration=0.01, continue_from=motion[1])
 
 
 def test_a_motion_of_another_model_is_refused(motion):
-    with pytest.raises(rb.ArgumentError, match="a motion of another model"):
+    with pytest.raises(rb.ArgumentError, match="a trajectory of another model"):
         rb.Model.serial_chain(2).simulate(duration=0.01, continue_from=motion)
 
 

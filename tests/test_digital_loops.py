@@ -12,7 +12,7 @@ import rbchain as rb
 pytestmark = pytest.mark.plain_python
 
 MASS, PERIOD = 2.0, 0.1
-GROWS = "A digital loop oscillates at its sampling rate. The Sampled controller of joint 'slide'"
+GROWS = "A digital control loop oscillates at its sampling rate. The Sampled controller of joint 'slide'"
 
 
 @pytest.fixture(scope="module")

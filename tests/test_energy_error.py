@@ -458,7 +458,7 @@ def test_the_request_does_not_change_the_motion(settings):
 def test_without_a_request_the_error_is_refused():
     motion = slider().simulate([[0.0]], [[1.0]], 0.1, save_at=2)
     assert not motion.has_energy_error
-    with pytest.raises(rb.ArgumentError, match=r"expected a motion from simulate\(\.\.\., energy_error=True\)"):
+    with pytest.raises(rb.ArgumentError, match=r"expected a trajectory from simulate\(\.\.\., energy_error=True\)"):
         _ = motion.energy_error
     with pytest.raises(rb.ArgumentError, match="energy_error is 1; expected True or False"):
         slider().simulate([[0.0]], [[1.0]], 0.1, energy_error=1, save_at=2)

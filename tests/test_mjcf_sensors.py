@@ -133,7 +133,7 @@ def test_motions_of_other_models_raise_errors(tmp_path):
     model, _, _ = both(tmp_path, "".join(SENSORS.values()))
     other = rb.Model.serial_chain(2, name="arm")
     for wrong in (other.simulate([0.1, 0.2], duration=1e-3, method="rk4", step=1e-3), 0.5):
-        with pytest.raises(rb.ArgumentError, match=r"motion is .*; expected a motion of this model"):
+        with pytest.raises(rb.ArgumentError, match=r"motion is .*; expected a trajectory of this model"):
             model.sensors.of(wrong)
 
 

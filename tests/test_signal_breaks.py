@@ -201,7 +201,7 @@ def test_float32_warns_of_tables_that_change_more_quickly_than_it_resolves_times
         texts = [str(warning.message) for warning in found]
         assert len(texts) == (not is_resolved), texts
         assert is_resolved or "near 9.005 s are multiples of 9.5e-07 s" in texts[0], texts
-        assert is_resolved or "wrong by up to 0.019 % of the largest one. Use float64" in texts[0], texts
+        assert is_resolved or "wrong by up to 0.019 % of the maximum. Use float64" in texts[0], texts
 
 
 def test_a_sample_does_not_depend_on_the_pulses_of_others():

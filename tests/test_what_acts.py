@@ -74,7 +74,7 @@ def test_the_identity_of_a_study_contains_the_drives_of_its_model(tmp_path):
 def test_motions_beyond_the_position_limits_are_reported(settings, dtype):
     """The samples turn by 0.4, 0.6 and -0.6 rad."""
     model, q = arm(limits=(-LIMIT, LIMIT)), np.zeros((3, 1), dtype)
-    with pytest.warns(rb.SimulationWarning, match=r"2 of 3: .* without stops: 'arm' in sample 1\. Limits alone"):
+    with pytest.warns(rb.SimulationWarning, match=r"2 of 3: .* without stops: 'arm' in sample 1\. Limits are not"):
         motion = model.simulate(q, np.array([[0.4], [0.6], [-0.6]], dtype), 1.0, save_at=2, **settings)
     assert motion.beyond_limits.tolist() == [False, True, True]
     assert motion.dof_beyond_limits.tolist() == [-1, 0, 0]

@@ -1,4 +1,4 @@
-"""Inputs of the drives of a model, and stops and friction that act on request."""
+"""Inputs of the drives of a model, and its stops and friction as forces for `simulate`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Actuation(Varying):
         Parameters
         ----------
         inputs : dict
-            Values of inputs of `drives`, by their names: a number, one for each sample, or a signal over time. A number
-            is the value at the start, which a stepper can change. A signal replaces its input. It has a derivative, on
-            which the gain kd of a PID acts; an input has none. rbchain does not check whether a signal leaves the range
+            Values of inputs of `drives`, by their names: a number, one for each sample, or a signal. A number is the
+            value at the start, which a stepper can change. A signal replaces its input. It has a time derivative, which
+            the gain kd of a PID multiplies; an input has none. rbchain does not check whether a signal leaves the range
             of the input.
 
         Returns
@@ -65,7 +65,7 @@ class Actuation(Varying):
         """Return rigid stops at all position limits, for `simulate(forces=...)`.
 
         Degrees of freedom without finite limits, with equal limits, or with the elastic stops of `PassiveForces`, have
-        none. Position limits of files are stored, and act only by such stops.
+        none. Position limits from files are stored, but only such stops enforce them.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class Actuation(Varying):
         return tuple(found)
 
     def dry_friction(self) -> tuple[Self, tuple[DryFriction, ...]]:
-        """Return the model without the regularised friction of its joints, and friction that sticks in its place.
+        """Return the model without the regularized friction of its joints, and dry friction with sticking in its place.
 
         Returns
         -------

@@ -101,7 +101,7 @@ def checked_body(name: str, given: BodyArguments) -> Body:
     has_stop = np.isfinite(passive.stop_lower).any() or np.isfinite(passive.stop_upper).any()
     if np.any(passive.limit_stiffness) and not has_stop:
         warnings.warn(
-            f"body {name!r}: passive has a limit_stiffness but no stop_lower and no stop_upper, so that the "
+            f"body {name!r}: passive has a limit_stiffness but no stop_lower and no stop_upper, so the "
             "joint has no stop. JointLimits are not enforced; set the limits of PassiveForces",
             stacklevel=4,
         )

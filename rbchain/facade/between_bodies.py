@@ -103,7 +103,7 @@ class ForcesBetweenBodies(Attributes):
     ) -> tuple[FloatArray, FloatArray]:
         """Compute the derivatives of the joint forces of springs and bushings with respect to q and qd.
 
-        The joint forces are the generalised forces of `wrenches_between_bodies`: they do the same work.
+        The joint forces are the generalized forces of `wrenches_between_bodies`: they do the same work.
 
         Parameters
         ----------

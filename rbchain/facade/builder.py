@@ -157,7 +157,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         rotor_inertia : float or (dofs,) array, kg m^2
             Moment of inertia of the motor's rotor about its own axis.
         gear_ratio : float or (dofs,) array
-            Rotations of the rotor per rotation of the joint; in rad/m for a prismatic joint. The rotor is modelled as
+            Rotations of the rotor per rotation of the joint; in rad/m for a prismatic joint. The rotor is modeled as
             reflected inertia (armature), rotor_inertia * gear_ratio^2. Gyroscopic effects of the rotor are neglected.
         passive : PassiveForces, optional
             Springs, damping, friction and stops of the joint.
@@ -210,7 +210,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
             self._negative_moments.append(name)
 
     def add_drive(self, drive: OneJointDrive) -> None:
-        """Add a drive to the `drives` of the model, which act in `simulate` by default.
+        """Add a drive to the `drives` of the model, which `simulate` applies by default.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         Parameters
         ----------
         other : Model
-            It does not change. Its gravity is not used: the gravity of this builder acts on all bodies.
+            It does not change. Its gravity is not used: the gravity of this builder applies to all bodies.
         parent : str, optional
             Name of the body or frame to which the world of the other model is fixed. The default is the world.
         placement : Pose, optional
@@ -359,9 +359,9 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
 
             phi + 2 t dphi/dt + t^2 d^2phi/dt^2 = -c lambda.
 
-        At rest it is a spring with the stiffness 1 / c. The constraint solver treats it implicitly, so that steps do
+        At rest it is a spring with the stiffness 1 / c. The constraint solver treats it implicitly, so steps do
         not depend on c. Redundant bearings then have unique forces, and loops that close only with perfect dimensions
-        can move. For c = 0, the equation is Baumgarte's stabilisation (1972, "Stabilization of constraints and
+        can move. For c = 0, the equation is Baumgarte's stabilization (1972, "Stabilization of constraints and
         integrals of motion in dynamical systems").
 
         Examples
@@ -457,7 +457,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         if self._negative_moments:
             warnings.warn(
                 f"model {self.name!r}: the inertia of {self._negative_moments} has a negative principal moment. It is "
-                "used unchanged, so that kinetic energies may be negative and accelerations wrong or NaN. Correct the "
+                "used unchanged, so kinetic energies may be negative and accelerations wrong or NaN. Correct the "
                 "inertia",
                 stacklevel=3,
             )

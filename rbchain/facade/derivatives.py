@@ -38,8 +38,8 @@ class Derivatives(Attributes):
         actuated : sequence of str
             Names of the joints with motors, as for `inverse_dynamics`: required with closed loops, None for a tree.
         passive : bool
-            Whether passive joint forces act, as for `inverse_dynamics`. At a kink of a force, such as the limit of an
-            elastic stop, the result is the derivative on one side.
+            Whether passive joint forces are included, as for `inverse_dynamics`. At a kink of a force, such as the
+            limit of an elastic stop, the result is the derivative on one side.
         out : (..., 3, nv, nv) array, optional
             The array for the three results, as for `forward_dynamics`.
 
@@ -104,8 +104,8 @@ class Derivatives(Attributes):
         q, qd, tau : (..., nq), (..., nv) and (..., nv) arrays
             `tau` may also be a number.
         passive : bool
-            Whether passive joint forces act, as for `forward_dynamics`. At a kink of a force, such as the limit of an
-            elastic stop, the result is the derivative on one side.
+            Whether passive joint forces are included, as for `forward_dynamics`. At a kink of a force, such as the
+            limit of an elastic stop, the result is the derivative on one side.
         out : (..., 3, nv, nv) array, optional
             The array for the three results, as for `forward_dynamics`.
 

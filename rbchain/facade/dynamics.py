@@ -41,7 +41,7 @@ class Dynamics(Attributes):
         wrenches : (..., n, 6) array, N and N m, optional
             External wrench on each body: force, then moment about the origin of the body's frame, both in world axes.
         passive : bool
-            Whether the passive joint forces (`passive_forces`) act too, as they do in `simulate`.
+            Whether passive joint forces (`passive_forces`) are included, as they are in `simulate`.
         out : array, optional
             The array for the result, of the same shape and precision. It must not share memory with the arguments. For
             large batches this is faster, because the operating system takes time to provide new memory.
@@ -54,7 +54,7 @@ class Dynamics(Attributes):
         ------
         ArgumentError
             If a shape does not fit, an argument is not real or is masked, or the norm of a quaternion differs from 1 by
-            more than 1e-6 (1e-5 in float32). Within this tolerance, the quaternion is normalised.
+            more than 1e-6 (1e-5 in float32). Within this tolerance, the quaternion is normalized.
         ModelError
             If the model has `bodies_without_inertia`. If only some samples have such bodies, the results of those
             samples are NaN.
@@ -102,7 +102,7 @@ class Dynamics(Attributes):
         q, qd, qdd : (..., nq), (..., nv) and (..., nv) arrays
             Positions, velocities and accelerations.
         wrenches, passive, out
-            As for `forward_dynamics`. If passive forces act, the motors do not have to provide them.
+            As for `forward_dynamics`. If passive forces are included, the motors do not have to provide them.
         actuated : sequence of str
             Names of the joints with motors. Required with closed loops; must be None for an open tree.
 
@@ -324,7 +324,7 @@ class Dynamics(Attributes):
         return self.kernel_model.compute(dynamics.passive_forces, (self.nv,), ("q", "qd"), (q, qd), out=out)
 
     def _joint_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, passive: bool) -> FloatArray:
-        """Return the joint forces `tau`, a number or an array, and the passive forces if they act too."""
+        """Return the joint forces `tau`, a number or an array, and the passive forces if they are included."""
         tau = tau if isinstance(tau, np.ndarray) else as_array("tau", tau)
         if tau.ndim == 0:
             single = as_array("q", q).dtype == as_array("qd", qd).dtype == np.float32

@@ -94,7 +94,8 @@ class Editing(Attributes):
 
         The motor is a separate body. It takes over the joint with its name, so drives and encoders of
         this joint act on the motor. A second joint, with the suffix "_deflection", connects the link to the motor. Its
-        position is the deflection of the transmission, so the position of the link is the sum of both.
+        position is the deflection of the transmission, so the position of the link is the sum of the positions of both
+        joints.
 
         Parameters
         ----------
@@ -103,7 +104,7 @@ class Editing(Attributes):
         stiffness : float, N m/rad or N/m
             Stiffness of the transmission, at the joint.
         damping : float, N m s/rad or N s/m
-            Viscous damping of the transmission, at the joint. It also acts inside the play.
+            Viscous damping of the transmission, at the joint. It also acts within the backlash.
         backlash : float, rad or m
             Play of the transmission at the joint, from one end to the other. Inside the play, the spring has no force.
         rotor_inertia : float, kg m^2, optional
@@ -254,8 +255,8 @@ class Editing(Attributes):
         Returns
         -------
         Model
-            The open tree. Its joints move independently: loops are cut, and coupled joints are released. Its drives act
-            on their own joints only. A warning lists the drives whose joints were coupled to others.
+            The open tree. Its joints move independently: loops are cut, and coupled joints are released. Its drives
+            apply forces to their own joints only. A warning lists the drives whose joints were coupled to others.
 
         Examples
         --------

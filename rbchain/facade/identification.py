@@ -24,7 +24,7 @@ DEPENDENT_SHARE = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters(PickledByName, SuggestsAttributes):
-    """The combinations of inertial parameters that determine the motion.
+    """The combinations of inertial parameters that determine the dynamics.
 
     Attributes
     ----------
@@ -200,8 +200,8 @@ class Identification(Attributes):
         """
         if self.batch_shape:
             raise ModelError(
-                f"base_parameters needs one set of parameters, but the model has batch_shape {self.batch_shape}; use "
-                "model[i] or model.nominal"
+                f"base_parameters requires one set of parameters, but the model has batch_shape {self.batch_shape}; "
+                "use model[i] or model.nominal"
             )
         rng = generator_of(rng)
         samples = max(20, 2 * PARAMETERS_OF_BODY * self.n_bodies // self.nv + 1)

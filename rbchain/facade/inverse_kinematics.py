@@ -22,7 +22,7 @@ from .targets import Goals, Target, goals_of
 if TYPE_CHECKING:
     from .model import Model
 
-#: The search ends below this share of the tolerance, so that round-off of another evaluation does not exceed it.
+#: The search ends below this share of the tolerance, so that the round-off of another evaluation does not exceed it.
 SHARE_OF_TOLERANCE = 0.5
 #: Largest residual of the constraints of a solution, m and rad; relative to the size of mechanisms smaller than 1 m.
 CLOSED = 1e-10

@@ -96,7 +96,7 @@ class Jacobians(Attributes):
         relative_to: str | None = None,
         out: FloatArray | None = None,
     ) -> FloatArray:
-        """Compute the time derivative of the `jacobian` along the motion.
+        """Compute the time derivative of the `jacobian` along a motion with the velocities qd.
 
         The acceleration of the point is J qdd + dJ/dt qd.
 

@@ -99,13 +99,13 @@ class Model(
     States are positions `(nq,)` and velocities, accelerations or forces `(nv,)`, or batches of them, `(..., nq)` and
     `(..., nv)`. They are float64, or float32: if all arguments are float32, so are the calculation and the results. nq
     and nv differ only because of the quaternions of free and spherical joints. Results have the shape of the batch.
-    Methods are generalised ufuncs of NumPy: `forward_dynamics` has the signature (nq), (nv), (nv) -> (nv). The other
+    Methods are generalized ufuncs of NumPy: `forward_dynamics` has the signature (nq), (nv), (nv) -> (nv). The other
     axes of all arguments broadcast, and the batch of the model counts as one more argument.
 
     If a sample of a batch cannot be computed, its results are NaN, and other samples are unaffected. The cause can be
-    a singular position, a body without inertia, or a state that is not finite. All accelerations of the sample, and
-    all entries of inverse matrices, are then NaN. Of its other results, only the entries that depend on the value that
-    is not finite are NaN.
+    a singular configuration, a body without inertia, or a state that is not finite. All accelerations of the sample,
+    and all entries of inverse matrices, are then NaN. Of its other results, only the entries that depend on the value
+    that is not finite are NaN.
 
     Attributes
     ----------
@@ -159,11 +159,11 @@ class Model(
     visuals : dict
         Shapes (a tuple of `Visual`) of each body or frame that has any.
     collisions : dict
-        Shapes (a tuple of `CollisionShape`) of each body or frame that has any. They act only by `contacts`.
+        Shapes (a tuple of `CollisionShape`) of each body or frame that has any. They collide only through `contacts`.
     bodies_without_inertia : tuple
-        Names of the bodies whose motion is not resisted by any mass, inertia or rotor, in any position and in every
-        sample. Forces do not determine their accelerations. `forward_dynamics`, `simulate` and all methods that use the
-        inverse of the mass matrix raise an error for such a model. Kinematics and inverse dynamics work.
+        Names of the bodies whose motion is not resisted by any mass, inertia or rotor, in any configuration and in
+        every sample. Forces do not determine their accelerations. `forward_dynamics`, `simulate` and all methods that
+        use the inverse of the mass matrix raise an error for such a model. Kinematics and inverse dynamics work.
     constraint_names : tuple
         Names of the constraints; c is their number. An open tree has none.
     constraint_names_of_rows : tuple
@@ -175,10 +175,10 @@ class Model(
     constraint_length, constraint_ratio, constraint_offset : (c,) arrays, m; 1, m/rad or rad/m; rad or m
         Length of a `DistanceConstraint`; ratio and offset of a `CouplerConstraint`. Other constraints do not use them.
     constraint_compliance, constraint_angular_compliance, constraint_relaxation_time : (c,) arrays, m/N; rad/(N m); s
-        Numbers of compliant constraints; 0 for rigid constraints.
+        Parameters of compliant constraints; 0 for rigid constraints.
     drives : tuple
-        The drives in the model's file or from `ModelBuilder.add_drive`. They act
-        in `simulate`, unless it is called with other `drives`.
+        The drives in the model's file or from `ModelBuilder.add_drive`. `simulate`
+        applies them unless it is called with other `drives`.
     inputs : dict
         Values of the inputs of `drives`, by their names: the controls of an MJCF file.
     sensors : mapping
@@ -247,7 +247,7 @@ class Model(
         inertia : Inertia, optional
             Inertia of each link, instead of the inertia of a thin rod.
         gravity : (3,) array, m/s^2
-            In world axes. The default is along -y, so that the links swing about their z axes. The default of
+            In world axes. The default is along -y, so the links swing about their z axes. The default of
             `ModelBuilder` and of files, (0, 0, -9.81), would not move them.
         name : str
             Name of the model.
@@ -277,8 +277,8 @@ class Model(
         ----------
         samples : int, slice, array of int or bool, None, Ellipsis, or tuple of these
             The index in the batch, as for a NumPy array of this shape. `model[..., None]` has an axis of length 1
-            after the batch, and so takes several states of each sample, such as the `q` of a motion. Without a batch,
-            only `model[..., None]` is possible. It returns the model itself.
+            after the batch, and so takes several states of each sample, such as the `q` of a trajectory. Without a
+            batch, only `model[..., None]` is possible. It returns the model itself.
 
         Raises
         ------
@@ -305,7 +305,7 @@ class Model(
 
     @cached_property
     def _with_axis_of_states(self) -> Model:
-        """This model with an axis after its batch, which is used repeatedly for parts of a motion."""
+        """This model with an axis after its batch, which is used repeatedly for parts of a trajectory."""
         kernel_model = self.kernel_model.with_axis_of_states
         return self._of(kernel_model.description, kernel_model)
 

@@ -29,7 +29,7 @@ class Reactions(Attributes):
         passive: bool = False,
         out: FloatArray | None = None,
     ) -> FloatArray:
-        """Compute the unbalanced force on each body after `forward_dynamics`, which is zero up to round-off.
+        """Compute the unbalanced force on each body after `forward_dynamics`, which is zero to within round-off.
 
         The residual compares two results. The articulated-body algorithm gives the force f = IA a + pA through each
         joint. The Newton-Euler equations of the single body require f - sum of the children's f = I a + v x* I v -
@@ -96,7 +96,7 @@ class Reactions(Attributes):
             Joint forces. Required with closed loops, because the forces of the constraints depend on them; `qdd` must
             then be `forward_dynamics(q, qd, tau, wrenches, passive=passive)`. Not used for an open tree.
         passive : bool
-            Whether passive forces act in addition to `tau`. The reactions of an open tree do not depend on them.
+            Whether passive forces are included in addition to `tau`. Reactions of an open tree do not depend on them.
 
         Returns
         -------
@@ -155,8 +155,8 @@ class Reactions(Attributes):
         if (difference > largest).any():
             raise ArgumentError(
                 f"joint_reactions: qdd differs from forward_dynamics(q, qd, tau) by {np.nanmax(difference):.1e}; "
-                "expected the accelerations that tau causes. Pass the tau of the motion, and passive=True for passive "
-                "forces"
+                "expected the accelerations that tau causes. Pass the tau of the trajectory, and passive=True for "
+                "passive forces"
             )
         return self._loads_with_constraints(q, qd, tau, wrenches)[0]
 

@@ -1,4 +1,4 @@
-"""Measurements of the sensors of a model file, computed from a motion."""
+"""Measurements of the sensors of a model file, computed from a trajectory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Sensors(NamedItems[SensorOfFile]):
         return f"Sensors({ {name: sensor.kind for name, sensor in self.items()} })"
 
     def of(self, motion: Trajectory) -> dict[str, FloatArray]:
-        """Compute the measurements of all sensors at the saved times of a motion of this model.
+        """Compute the measurements of all sensors at the saved times of a trajectory of this model.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class Sensors(NamedItems[SensorOfFile]):
         Raises
         ------
         ArgumentError
-            If the motion is of a model with other bodies or joints, or if a sensor measures a force, and
+            If the trajectory is of a model with other bodies or joints, or if a sensor measures a force, and
             `motion.reactions` does not exist, such as under contacts.
 
         Notes
@@ -65,14 +65,14 @@ class Sensors(NamedItems[SensorOfFile]):
         own, other = self._model, getattr(motion, "model", None)
         if other is None or (own.body_names, own.joint_names) != (other.body_names, other.joint_names):
             of = f"a motion of model {other.name!r}, which has other bodies" if other is not None else excerpt(motion)
-            raise ArgumentError(f"sensors of {own.name!r}: motion is {of}; expected a motion of this model")
+            raise ArgumentError(f"sensors of {own.name!r}: motion is {of}; expected a trajectory of this model")
         measurements = _Measurements(motion)
         found = {name: measurements.of(sensor) for name, sensor in self.items()}
         return NamedDict(self._owner, self._singular, self._plural, found)
 
 
 class _Measurements:
-    """The quantities of a motion that sensors measure; each is computed once."""
+    """The quantities of a trajectory that sensors measure; each is computed once."""
 
     def __init__(self, motion: Trajectory) -> None:
         self._motion, self._model = motion, motion.model_of_states

@@ -56,8 +56,8 @@ def accelerations(
         Joint forces. They add to the forces of the drives. The array must fit into the batch of the states, the times
         and the model.
     drives, forces : lists
-        As for `simulate`, except for actions that have a memory or act in impacts: `Sampled`, random signals,
-        `DryFriction`, `HardStops` and contacts. The integrals of `PID` are zero, as at the start of a motion.
+        As for `simulate`, except for actions that have a memory or cause impacts: `Sampled`, random signals,
+        `DryFriction`, `HardStops` and contacts. The integrals of `PID` are zero, as at the start of a simulation.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How a motion has ended, so that `simulate(continue_from=motion)` can continue it."""
+"""How a trajectory has ended, so that `simulate(continue_from=motion)` can continue it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Settings = FixedStepSettings | ContactStepSettings | AdaptiveStepSettings
 
 @dataclass(frozen=True)
 class Continuation:
-    """How a motion has ended.
+    """How a trajectory has ended.
 
     Attributes
     ----------
     request : Request
         Its arguments.
     states, memory : (samples, m) arrays
-        The last states, as the integrator left them, and what else the motion depends on (`sample_memory`).
+        The last states, as the integrator left them, and what else the results depend on (`sample_memory`).
     tally : (samples, tallies.RECORDED) array of int
         Statuses and counts.
     end_times : (samples,) array, s
@@ -49,12 +49,12 @@ class Continuation:
 
     @classmethod
     def of(cls, request: Request, outcome: Outcome) -> Continuation:
-        """Return how a motion has ended, with copies, because the caller may change the arrays of the motion."""
+        """Return how a trajectory has ended, with copies, because the caller may change its arrays."""
         copies = (x.copy() for x in (outcome.end_states, outcome.memory, outcome.tally, outcome.end_times))
         return cls(replace(request, continuation=None), *copies)
 
     def start(self, start: Start, saved: Sequence[np.ndarray], outcome: Outcome) -> tuple[Start, int]:
-        """Return the start of the next motion, and the number of its samples that have not ended.
+        """Return the start of the next trajectory, and the number of its samples that have not ended.
 
         Fills the results of the others: NaN in the `saved` arrays (samples, times, ...), and their ends in `outcome`.
         """
@@ -73,7 +73,7 @@ class Continuation:
 
 
 def _without_round_off(start: float, settings: Settings) -> float:
-    """Return the end of a step that is closest to a time, if this time is a sum of the durations of many motions."""
+    """Return the end of a step that is closest to a time, if this time is a sum of many durations."""
     if isinstance(settings, AdaptiveStepSettings):
         return start
     end: float = settings.origin + round((start - settings.origin) / settings.step) * settings.step
@@ -88,7 +88,7 @@ def continued(
     given: dict[str, Any],
     options: dict[str, Any],
 ) -> Request:
-    """Return the arguments of a motion that continues another one.
+    """Return the arguments of a simulation that continues a trajectory.
 
     Parameters
     ----------
@@ -97,31 +97,32 @@ def continued(
     saved : tuple
         save_at and save_every.
     given : dict
-        The arguments of `simulate` that the motion determines; all have to be None.
+        The arguments of `simulate` that the trajectory determines; all have to be None.
     options : dict
         dense_output, energy_error and on_failure.
 
     Raises
     ------
     ArgumentError
-        If an argument is given that the motion determines, or the motion cannot be continued.
+        If an argument is given that the trajectory determines, or the trajectory cannot be continued.
     """
     if not isinstance(motion, Trajectory):
-        raise ArgumentError(f"continue_from is {excerpt(motion)}; expected a motion that simulate has returned")
+        raise ArgumentError(f"continue_from is {excerpt(motion)}; expected a trajectory that simulate has returned")
     end = motion.continuation
     if end is None:
         raise ArgumentError(
-            "continue_from is a part or a copy of a motion, or a motion from a file, without the state of its "
-            "controllers; expected a motion as simulate has returned it"
+            "continue_from is a part or a copy of a trajectory, or a trajectory from a file, without the state of its "
+            "controllers; expected a trajectory as simulate has returned it"
         )
     before = end.request
     if model is not before.given[0] and model is not motion.model:
-        raise ArgumentError("continue_from is a motion of another model; expected a motion of this one")
+        raise ArgumentError("continue_from is a trajectory of another model; expected a trajectory of this one")
     wrong = [name for name, value in given.items() if value is not None]
     if wrong:
         raise ArgumentError(
-            f"{wrong[0]} is {excerpt(given[wrong[0]])}, but continue_from continues a motion with its own {wrong[0]}; "
-            f"expected no {wrong[0]}. Start a new motion from motion.end_q and motion.end_qd to change it"
+            f"{wrong[0]} is {excerpt(given[wrong[0]])}, but continue_from continues a trajectory with its own "
+            f"{wrong[0]}; expected no {wrong[0]}. Start a new simulation from motion.end_q and motion.end_qd "
+            "to change it"
         )
     of_call = checked_options_of_call(options)
     step = None if isinstance(before.settings, AdaptiveStepSettings) else before.settings.step

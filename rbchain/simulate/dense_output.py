@@ -1,4 +1,4 @@
-"""Dense output: states at any time of a motion, from the continuous extensions of its accepted steps."""
+"""Dense output: states at any time of a trajectory, from the continuous extensions of its accepted steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INSIDE = 1e-9
 
 
 def nodes_of_step(method: Method) -> np.ndarray:
-    """Return the nodes of Lobatto's quadrature on [0, 1], as many as the extensions of the method need."""
+    """Return the nodes of Lobatto's quadrature on [0, 1], as many as the extensions of the method require."""
     return lobatto(method.degree)
 
 
@@ -112,7 +112,7 @@ class DenseOutput:
 
     @property
     def most(self) -> int:
-        """The largest number of steps of a sample."""
+        """The maximum number of steps of a sample."""
         return int(self.counts.max(initial=0))
 
     @property
@@ -163,7 +163,7 @@ class DenseOutput:
 
 
 def normalize(model: Model, states: np.ndarray) -> None:
-    """Normalise the quaternions in states (..., rows), in place."""
+    """Normalize the quaternions in states (..., rows), in place."""
     posing, coordinate = (model.kernel_model.topology[row] for row in (TOPOLOGY_POSING, TOPOLOGY_COORDINATE))
     for code, offset in ((POSING_FREE, 3), (POSING_SPHERICAL, 0)):
         for first in coordinate[posing == code] + offset:

@@ -1,6 +1,6 @@
 """Digital loops that oscillate at their sampling rate, from the last outputs of their controllers.
 
-The output of such a loop changes its sign at each instant. An unstable loop is recognised by one of two signs:
+The output of such a loop changes its sign at each instant. An unstable loop is recognized by one of two signs:
 
 * The amplitude has grown at each instant. Noise is not the reason: the probability that 13 independent numbers are in
   this order is 1 / 13!, which is 2e-10.

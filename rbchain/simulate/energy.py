@@ -1,4 +1,4 @@
-"""The error of the energy of motions: mechanical energy minus the work of all other forces since the start."""
+"""The energy error of trajectories: mechanical energy minus the work of all other forces since the start."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _differences(
 def bend_of_function(
     model: Model, value: Value, state: tuple[float, np.ndarray, np.ndarray], rates: tuple[np.ndarray, ...], span: float
 ) -> float:
-    """Estimate the second derivative of a value along a motion, from three values.
+    """Estimate the second derivative of a value along a trajectory, from three values.
 
     `state` is (t, q, qd), `rates` are the accelerations (nv,) and their derivative (nv,), and `span` is a time, s.
     """

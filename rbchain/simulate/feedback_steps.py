@@ -5,7 +5,7 @@ With an exact model, the error e of a degree of freedom and its integral z obey 
     e'' = - kp e - kd e' - ki z,   z' = e,
 
 for any mechanism. A step multiplies (e, e', z) by a matrix. If its spectral radius exceeds 1, the errors grow, although
-they decay in the exact solution. A force limit bounds them, so that the motion remains finite.
+they decay in the exact solution. A force limit bounds them, so the motion remains finite.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _rk4(h: float, rates: FloatArray) -> FloatArray:
 
 
 def _implicit(h: float, rates: FloatArray) -> FloatArray:
-    """Return the matrices of a step of "implicit": the force acts at the start, and the new velocity moves e."""
+    """Return the matrices of a step of "implicit": the force of the start changes e', and the new e' changes e."""
     step = np.eye(3) + h * rates
     step[..., 0, :] = np.eye(3)[0] + h * step[..., 1, :]
     return step

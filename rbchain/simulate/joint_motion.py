@@ -1,4 +1,4 @@
-"""The motion of one joint: `motion.of_joint("elbow").tau`."""
+"""The trajectory of one joint: `motion.of_joint("elbow").tau`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class JointMotion:
-    """The numbers of one joint at the saved times of a motion.
+    """The values of one joint at the saved times of a trajectory.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class JointMotion:
 
 
 def of_joint(motion: Trajectory, name: str) -> JointMotion:
-    """Return the motion of one joint by its name.
+    """Return the trajectory of one joint by its name.
 
     Raises
     ------

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LARGEST_RESIDUAL = {"float64": 1e-6, "float32": 1e-3}
 #: The same of a saved state, after its projection.
 LARGEST_SAVED_RESIDUAL = {"float64": 1e-9, "float32": 1e-3}
-#: Longest fixed steps in which the motions of compliant constraints decay, as multiples of the relaxation time.
+#: Longest fixed steps in which the residuals of compliant constraints decay, as multiples of the relaxation time.
 LONGEST_STEPS = {"rk4": 2.0, "implicit": 0.5}
 
 
@@ -52,13 +52,13 @@ def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Acti
         if actions.settings[setting] == 1:
             raise ArgumentError(
                 f"{drive} has no derivatives in closed loops, so the methods rosenbrock and radau, derivatives of "
-                "motions and the linear analysis do not support it. Use rk45 or dop853, or other drives: PID, or "
+                "trajectories and linear analysis do not support it. Use rk45 or dop853, or other drives: PID, or "
                 "PrescribedForce with the forces of Model.inverse_dynamics"
             )
 
 
 def refuse_steps_of_compliances(model: Model, method: Method, settings: Any) -> None:
-    """Raise an error for methods and fixed steps with which the motions of compliant constraints are not stable."""
+    """Raise an error for methods and fixed steps with which compliant constraints are not stable."""
     is_compliant = [place.is_compliant for place in model.description.constraints]
     if method.is_adaptive or not any(is_compliant):
         return
@@ -69,7 +69,7 @@ def refuse_steps_of_compliances(model: Model, method: Method, settings: Any) -> 
     )
     if settings.step > longest:
         raise ArgumentError(
-            f'step is {settings.step:g} s, but with method "{method.name}", the motions of compliant constraints are '
+            f'step is {settings.step:g} s, but with method "{method.name}", compliant constraints are '
             f"stable only up to {longest:g} s, {LONGEST_STEPS[method.name]:g} times the smallest relaxation_time; "
             'expected shorter steps. Reduce step, or use method "radau"'
         )
@@ -137,12 +137,12 @@ def _message(model: Model, q: np.ndarray, qd: np.ndarray) -> str:
         row = int(np.argmax(residual))
         return (
             f"q0 does not satisfy the constraints: the residual of {names[row]!r} is {residual[row]:.2e}; expected 0 "
-            "up to round-off. Use model.assemble(q0)"
+            "to within round-off. Use model.assemble(q0)"
         )
     row = int(np.argmax(rate))
     return (
         f"qd0 does not satisfy the constraints: the residual of {names[row]!r} changes at a rate of {rate[row]:.2e}; "
-        "expected 0 up to round-off. Use model.assemble_velocities(q0, qd0)"
+        "expected 0 to within round-off. Use model.assemble_velocities(q0, qd0)"
     )
 
 

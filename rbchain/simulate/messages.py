@@ -20,7 +20,8 @@ def message(motion: Trajectory) -> str:
     """One line for each status that occurred: its number of samples, its meaning, and the first failed sample.
 
     Further lines state how many samples were stiff, and how many exceeded position limits. They also state in how many
-    a digital loop oscillates at its sampling rate, and in how many the impulses of contacts missed their tolerance.
+    a digital control loop oscillates at its sampling rate, and in how many the impulses of contacts missed their
+    tolerance.
     """
     lines = []
     for status in Status:
@@ -32,7 +33,7 @@ def message(motion: Trajectory) -> str:
     stiff = np.count_nonzero(motion.is_stiff)
     if stiff:
         lines.append(
-            f"{stiff} of {motion.status.size}: The system is stiff: stability, and not the tolerances, limits the "
+            f"{stiff} of {motion.status.size}: The system is stiff: stability, not the tolerances, limits the "
             'step size. Use method="rosenbrock".'
         )
     if motion.beyond_limits.any():
@@ -43,7 +44,7 @@ def message(motion: Trajectory) -> str:
     if missed:
         lines.append(
             f"{missed} of {motion.status.size}: The impulses of friction and contacts missed their tolerance, "
-            f"{motion.contact_tolerance:g}. The largest residual is {np.nanmax(motion.contact_residual):.1e} m/s or "
+            f"{motion.contact_tolerance:g}. The maximum residual is {np.nanmax(motion.contact_residual):.1e} m/s or "
             "rad/s. Use a shorter step, or a larger atol if this residual is acceptable."
         )
     return "\n".join(lines)
@@ -84,10 +85,10 @@ def message_of_limits(motion: Trajectory) -> str:
 
 
 def _message_of_digital_loops(motion: Trajectory) -> str:
-    """One line: how many samples end with a digital loop that oscillates at its sampling rate, and the first one."""
+    """One line: in how many samples a digital control loop oscillates at its sampling rate, and the first of them."""
     count, first = _joint_of_first_sample(motion, motion.oscillating_dof >= 0, motion.oscillating_dof)
     return (
-        f"{count} of {motion.status.size}: A digital loop oscillates at its sampling rate. The Sampled "
+        f"{count} of {motion.status.size}: A digital control loop oscillates at its sampling rate. The Sampled "
         f"controller of joint {first} has changed the sign of its force at each of the last {LAST_OUTPUTS} "
         "instants, and the amplitude grows or is at the limit of the controller. Use a shorter period, a shorter "
         "delay, or smaller gains."

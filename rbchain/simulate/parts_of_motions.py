@@ -1,4 +1,4 @@
-"""Parts of a motion: the results of some of its samples, and the results at some of its saved times."""
+"""Parts of a trajectory: the results of some of its samples, and the results at some of its saved times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forces in the joints of a motion: properties of `Trajectory`."""
+"""Forces in the joints along a trajectory: properties of `Trajectory`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def constraint_forces(motion: Trajectory) -> FloatArray:
 
 
 def _wrenches(motion: Trajectory, what: str) -> FloatArray | None:
-    """Return the wrenches on the bodies of a motion; None without forces. Refuses forces that are not known."""
+    """Return the wrenches on the bodies along a trajectory; None without forces. Refuses forces that are not known."""
     model = motion.model
     refuse_contacts(motion, what)
     if any(isinstance(force, Current) for force in motion.forces) or model.kernel_model.has_drag:
@@ -76,7 +76,7 @@ def _wrenches(motion: Trajectory, what: str) -> FloatArray | None:
 
 
 def refuse_contacts(motion: Trajectory, what: str) -> None:
-    """Raise an error for a quantity that needs the forces of contacts at each time."""
+    """Raise an error for a quantity that requires the contact forces at each time."""
     if any(is_contact(force) for force in motion.forces):
         raise ArgumentError(
             f"{what} is not available with {NAMES_OF_CONTACTS}, because accelerations jump in "
@@ -85,7 +85,7 @@ def refuse_contacts(motion: Trajectory, what: str) -> None:
 
 
 def joint_forces(motion: Trajectory) -> FloatArray | None:
-    """Actuator and passive forces that forces of constraints need; None for an open chain."""
+    """Actuator and passive forces that constraint forces require; None for an open chain."""
     if not motion.model.constraint_names:
         return None
     return motion.tau + motion.model_of_states.passive_forces(motion.q, motion.qd)

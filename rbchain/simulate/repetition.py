@@ -79,7 +79,7 @@ class Repetition(Stepper):
         return {"tau": self._tau, **columns}
 
     def motion(self, arrays: Mapping[str, np.ndarray], count: int, hold: float) -> Trajectory:
-        """Move the sample with these inputs in each call, and return its motion."""
+        """Move the sample with these inputs in each call, and return its trajectory."""
         row, known = self._row, self._inputs_of_all()
         is_adaptive = self._original.method.is_adaptive
         if is_adaptive:

@@ -45,7 +45,7 @@ class Replays(SampleStates):
             raise
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Continue from a saved state. The motion is then the same, bit for bit, with the same calls.
+        """Continue from a saved state. The same calls then give the same results, bit for bit.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Replays(SampleStates):
         hold: float = 1,
         study: Study | None = None,
     ) -> Trajectory:
-        """Simulate one episode of one sample. Its motion is the motion in the batch, bit for bit.
+        """Simulate one episode of one sample. The results are identical, bit for bit, to those in the batch.
 
         The stepper does not change. Its batch need not be the one in which the episode was. A stepper with the same
         arguments can repeat the episodes of its samples. A stepper of one sample repeats the episodes of all samples.
@@ -93,7 +93,7 @@ class Replays(SampleStates):
             known if `reset` has drawn them from a study.
         inputs : dict of arrays, optional
             What was set from outside: {"tau": (count, nv) array} in N m or N, and a (count,) array for each name in
-            `inputs` of the stepper. Row i acts in call i. The others keep their values at the start of the episode.
+            `inputs` of the stepper. Row i applies in call i. The others keep their values at the start of the episode.
         count : int, optional
             Number of calls of `step` or `advance`. By default, the rows of the inputs.
         hold : int, or float in s
@@ -104,8 +104,8 @@ class Replays(SampleStates):
         Returns
         -------
         Trajectory
-            The motion of this one sample. Its times are the start and the end of each call, up to the call in which the
-            sample ends. It does not contain the forces of drives, accelerations, and records of events and contacts.
+            The trajectory of this one sample. Its times are the start and the end of each call, up to the call in which
+            the sample ends. It does not contain drive forces, accelerations, or records of events and contacts.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Replays(SampleStates):
 
         Examples
         --------
-        Ten pendulums fall in episodes of a study. A controller in Python acts on them:
+        Ten pendulums fall in episodes of a study. A controller in Python drives them:
 
         >>> import numpy as np, rbchain as rb
         >>> model = rb.Model.serial_chain(1)

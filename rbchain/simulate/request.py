@@ -45,7 +45,7 @@ class Request:
     batch : tuple
         Shape of the batch.
     times : (m,) array, s
-        All times that the driver saves. The first and the last one are the start and the end of the motion.
+        All times that the driver saves. The first and the last one are the start and the end of the simulation.
     asked : slice
         The times that the caller asked for.
     end : float, s
@@ -59,7 +59,7 @@ class Request:
     dense_output : int
         Number of steps of each sample to keep.
     continuation : Continuation, optional
-        How another motion ended, which this one continues.
+        How the trajectory ended that this simulation continues.
     """
 
     model: Model
@@ -159,9 +159,9 @@ def checked_options_of_call(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked_duration(duration: float | None) -> float:
-    """Return the duration of a motion, s."""
+    """Return the duration of a simulation, s."""
     if duration is None:
-        raise ArgumentError("duration is missing; expected the duration of the motion in s, such as duration=1.0")
+        raise ArgumentError("duration is missing; expected the duration of the simulation in s, such as duration=1.0")
     return finite_number("duration", duration, ArgumentError, above=0.0)
 
 
@@ -171,7 +171,7 @@ def checked_start(t0: float, shortest: float) -> float:
     if np.spacing(t0) > LARGEST_ROUND_OFF * finite_number("step", shortest, ArgumentError, above=0.0):
         raise ArgumentError(
             f"t0 is {t0:g} s, where times are multiples of {np.spacing(t0):.2g} s; expected a time that resolves the "
-            f"steps, or a motion of {shortest:g} s. Start at t0=0 if nothing depends on the time"
+            f"steps, or a simulation of {shortest:g} s. Start at t0=0 if nothing depends on time"
         )
     return t0
 

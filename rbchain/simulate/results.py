@@ -143,7 +143,7 @@ def with_dense_output(
     saved: Saved,
     outcome: Outcome,
 ) -> Trajectory:
-    """Return a motion with the accepted steps that a driver has recorded; without them if it has recorded none.
+    """Return a trajectory with the accepted steps that a driver has recorded; without them if it has recorded none.
 
     `times` are all times that the driver has saved, s. The first and the last one are the start and the end of the
     motion.
@@ -173,7 +173,7 @@ def motion_at(
     states: np.ndarray,
     outputs: np.ndarray,
 ) -> Trajectory:
-    """Return a motion with other states, which are within its steps: completed as the saved ones are.
+    """Return a trajectory with other states, which are within its steps: completed as the saved ones are.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ ROWS = 4096  # of a table of each sample are checked at once, which limits the m
 
 
 def warn_of_rounded_times(actions: Actions | None, samples: int, duration: float, dtype: np.dtype) -> None:
-    """Warn if a motion is in float32, and the distance of its times is too large for a table of a signal.
+    """Warn if a simulation is in float32, and the distance of its times is too large for a table of a signal.
 
     The steps and the ends of pieces are in float64, but evaluations within a step have times in float32.
     """
@@ -33,9 +33,9 @@ def warn_of_rounded_times(actions: Actions | None, samples: int, duration: float
     error, time = max(found, default=(0.0, 0.0))
     if error > LARGEST_ERROR:
         warnings.warn(
-            f"the motion is in float32, in which times near {time:.6g} s are multiples of "
+            f"the simulation is in float32, in which times near {time:.6g} s are multiples of "
             f"{float(np.spacing(np.float32(time))):.2g} s. The table of a signal changes so quickly there that its "
-            f"values are wrong by up to {100.0 * error:.2g} % of the largest one. Use float64 arrays for q0 and qd0",
+            f"values are wrong by up to {100.0 * error:.2g} % of the maximum. Use float64 arrays for q0 and qd0",
             SimulationWarning,
             stacklevel=6,
         )

@@ -101,7 +101,7 @@ def _columns_of_weights(model: Model, actions: Actions, weights: Weights) -> np.
             raise ArgumentError(
                 f'derivatives contains "{SIGNALS}", but a PrescribedAcceleration has a table, and '
                 f"{'the model has closed loops' if is_closed else 'another drive is a ComputedTorque'}; expected "
-                "tables in PrescribedForce and PID only. Use one of them, or differences of simulations"
+                "tables in PrescribedForce and PID only. Use one of them, or finite differences of simulations"
             )
     columns[codes.COLUMN_SIGNAL] += actions.shared.signals.shape[1] - len(weights.signals)
     return columns
@@ -178,8 +178,8 @@ def parameters_at(model: Model, path: str, forces: Sequence[Any] = ()) -> list[M
 
 
 def _refuse_unsupported(request: Request, actions: Actions) -> None:
-    """Raise an error for methods, models and actions without derivatives of the motion."""
-    remedy, method = "Use differences of simulations", request.method
+    """Raise an error for methods, models and actions without sensitivities."""
+    remedy, method = "Use finite differences of simulations", request.method
     request.model.kernel_model.refuse_compliance("simulate(derivatives=...)", remedy)
     if not method.has_sensitivities:
         raise ArgumentError(
@@ -188,8 +188,8 @@ def _refuse_unsupported(request: Request, actions: Actions) -> None:
         )
     if actions.shared.contacts is not None:
         raise ArgumentError(
-            f"derivatives do not support {NAMES_OF_CONTACTS}, because motions with impacts are not smooth. Use the "
-            "friction and the elastic stops of PassiveForces"
+            f"derivatives do not support {NAMES_OF_CONTACTS}, because trajectories with impacts are not smooth. Use "
+            "the friction and the elastic stops of PassiveForces"
         )
     if request.model.in_water and any(name.partition(".")[0] == GRAVITY for name in request.names):
         raise ArgumentError(
@@ -203,8 +203,8 @@ def _refuse_unsupported(request: Request, actions: Actions) -> None:
         )
     if actions.settings[setting.FUNCTIONS] > 0 and actions.settings[setting.DERIVATIVES] == 0:
         raise ArgumentError(
-            "derivatives of motions need the derivatives of UserForces with respect to q and qd, but its derivatives "
-            "are None. Pass UserForces(..., derivatives=...)"
+            "derivatives of trajectories require the derivatives of UserForces with respect to q and qd, but its "
+            "derivatives are None. Pass UserForces(..., derivatives=...)"
         )
 
 

@@ -22,7 +22,7 @@ from .tableaus import TABLEAUS, adaptive_tableau
 
 #: Squares of errors divided by a smaller atol would overflow.
 SMALLEST_ATOL = {"float64": 1e-100, "float32": 1e-12}
-#: Largest residual of the velocities of contacts by default, m/s or rad/s, and largest depth that is not corrected.
+#: Maximum residual of the velocities of contacts by default, m/s or rad/s, and maximum depth that is not corrected.
 CONTACT_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 #: Limits of counters, far beyond any run time that a user would accept.
@@ -60,8 +60,8 @@ def times_to_save(
 ) -> tuple[np.ndarray, slice]:
     """Return all times that the driver saves, from t0 to the end, and the slice of the times that the caller asked for.
 
-    Without `save_at` and `save_every`, the times are ends of steps of length `step`, so that the length of the steps
-    remains. Without `step` too, they are evenly spaced.
+    Without `save_at` and `save_every`, the times are ends of steps of length `step`, so the length of the steps
+    does not change. Without `step` too, they are evenly spaced.
 
     Raises ArgumentError if `save_at` is neither a number of times nor increasing times from t0 to the end, or if
     `save_every` is given too. `save_every` and `step` have to be above 0.
@@ -218,7 +218,7 @@ def refuse_contacts(forces: Sequence[Any], method: Method) -> None:
         if is_contact(force) and not method.has_contacts:
             raise ArgumentError(
                 f'forces contains {force.label()}, which method "{method.name}" does not support; expected '
-                f"method {names_of(lambda method: method.has_contacts)}. PassiveForces has regularised friction and "
+                f"method {names_of(lambda method: method.has_contacts)}. PassiveForces has regularized friction and "
                 "elastic stops for all methods"
             )
 
@@ -228,7 +228,7 @@ def refuse_events(events: Sequence[Any], method: Method) -> None:
     if not method.has_events and len(events) > 0:
         raise ArgumentError(
             f'events is not empty, but method "{method.name}" does not compute accurate states within its steps, which '
-            'events need; expected no events. Use method "rosenbrock"'
+            'events require; expected no events. Use method "rosenbrock"'
         )
 
 

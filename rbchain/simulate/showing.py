@@ -1,4 +1,4 @@
-"""Motions in the browser and in films: methods of `Trajectory`, which need the extra `view`."""
+"""Trajectories in the browser and in films: methods of `Trajectory`, which require the extra `view`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def view(
     port: int = 8080,
     host: str = "127.0.0.1",
 ) -> Viewer:
-    """Play the motion in the browser (extra `view`).
+    """Play the trajectory in the browser (extra `view`).
 
     Sliders move the joints by hand; the mouse moves the camera.
 
@@ -62,7 +62,7 @@ def film(
     speed: float = 1.0,
     size: tuple[int, int] = (800, 600),
 ) -> list[Path]:
-    """Write the motion as a film (extra `view`).
+    """Write the trajectory as a film (extra `view`).
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def weights_of(model: Model, drives: Sequence[Any], given: Sequence[Any]) -> Wei
                 raise ArgumentError(
                     f'derivatives contains "{SIGNALS}", but {what} is a table whose derivatives are not computed; '
                     f"expected tables in {', '.join(kind.__name__ for kind in SUPPORTED)}. Use one of them, or "
-                    "differences of simulations"
+                    "finite differences of simulations"
                 )
             kind = _kind_of(drive, field)
             numbers += [(kind, table[drive_layout.DOF, d], d)] * len(weights)

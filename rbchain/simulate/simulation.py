@@ -104,27 +104,27 @@ def simulate(
     q0, qd0 : (..., nq), (..., nv) arrays, rad or m, and rad/s or m/s
         Initial state of each sample. By default, q0 is `Model.neutral()` and qd0 is zero; qd0 may be one value for
         all dofs. If all arrays among q0 and qd0 are float32, the simulation runs in float32. The quaternions of free
-        and spherical joints are integrated as four components and normalised after each step. The states of closed
+        and spherical joints are integrated as four components and normalized after each step. The states of closed
         loops must satisfy the constraints: use `Model.assemble` and `Model.assemble_velocities`.
     duration : float, s
-        Duration of the motion. It has no default.
+        Duration of the simulated motion. It has no default.
     method : "rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit" or "moreau", optional
         "rk45", the default: the fifth-order method of Dormand and Prince. Each sample has its own step size.
         "dop853": the eighth-order method of Dormand and Prince, for motions that are smooth and not stiff, at small
-        tolerances. Each sample has its own step size. Does not support contacts, dry friction and hard stops.
+        tolerances. Each sample has its own step size. Does not support contacts, dry friction or hard stops.
         "rosenbrock": the linearly implicit fifth-order method Rodas5P, for stiff systems. Each sample has its own step
         size. The method is implicit in all forces. Each step computes a Jacobian and solves linear systems. It locates
         impacts and changes between sticking and sliding, as "rk45" does. "radau": the implicit Radau IIA method of
         order 9, for stiff systems at small tolerances. Each sample has its own step size. Does not support events,
-        contacts, dry friction and hard stops. "rk4": the classical fourth-order method with steps of `step`.
+        contacts, dry friction or hard stops. "rk4": the classical fourth-order method with steps of `step`.
         "implicit": the linearly implicit Euler method, of first order, with steps of `step`. It is implicit in passive
-        joint forces and in the gains kp and kd of `PID`, which may therefore be stiff. It is explicit in all other
+        joint forces and in the gains kp and kd of `PID`, so these may be stiff. It is explicit in all other
         forces, including drag. MuJoCo's "implicitfast" treats damping the same way. "moreau": Moreau's midpoint scheme
         for `DryFriction`, `HardStops` and contacts, with steps of `step`. It is implicit in the same forces as
         "implicit". Impacts and friction are of first order in the step.
     tau : float or (..., nv) array, N m or N
-        Constant joint forces, zero by default. They add to the forces of the drives. The array must fit into the batch
-        of the initial states and the model. Joint forces that change with time are signals, as in
+        Constant joint forces, zero by default. They are added to the forces of the drives. The array must fit into the
+        batch of the initial states and the model. Joint forces that change with time are signals, as in
         `PrescribedForce(joint, Signal.table(times, values))`.
     drives : list, optional
         Drives of the joints. The forces of all drives of a degree of freedom add up: `PrescribedForce`, `PID`,
@@ -146,31 +146,31 @@ def simulate(
         float32. For "moreau", `atol` is the tolerance of the velocities of contacts and joints with friction, 1e-10 m/s
         and rad/s by default, or 1e-5 in float32.
     max_step : float, s, optional
-        Longest step of the methods with tolerances. It is needed for user functions that act for a short
-        time: the error of a step does not show a pulse between its stages. Choose at most a third of the duration of
-        the shortest pulse. It is also needed for torque-speed curves that fall and rise again within the change of the
-        speed in a step. Steps end at the breaks of signals, and they do not pass a pulse of a signal, an elastic stop,
-        or a spring that becomes taut.
+        Longest step of the methods with tolerances. It is needed for user functions with short pulses, because the
+        error estimate of a step does not show a pulse between its stages. Choose at most a third of the duration of the
+        shortest pulse. It is also needed for torque-speed curves that fall and rise again within the change of the
+        speed in a step. Steps end at the breaks of signals, and they do not pass over a pulse of a signal, an elastic
+        stop, or a spring that becomes taut.
     save_at : int or (times,) array, s, optional
         Number of evenly spaced times from `t0` to `t0 + duration`, or increasing times in this range. They do not
-        change the steps of the methods with tolerances. By default 101 times; or, for the methods with fixed steps, the
+        change the steps of the methods with tolerances. By default 101 times; or, for the fixed-step methods, the
         start, the end, and the ends of steps between them, or of every k-th step, so that there are at most 101. Use
         `save_at=[t0 + duration]` to save the end only, because large batches with many saved times need much memory.
     save_every : float, s, optional
         Interval of the saved times, instead of `save_at`: `t0`, `t0 + save_every`, ..., and the end. The last interval
         may be shorter.
     max_steps : int, optional
-        Largest number of steps of the methods with tolerances for one sample, accepted and rejected; 10 million by
+        Maximum number of steps of the methods with tolerances for one sample, accepted and rejected; 10 million by
         default. The other methods take the steps that `step` determines.
     derivatives : sequence of str
-        Derivatives of the motion to compute, with the methods "rk45", "dop853" and "rk4". `Trajectory.derivatives`
-        holds the results, and `EventRecord` the derivatives of the times of events. The names "q" and "qd" stand for
+        Derivatives of the trajectory to compute, with the methods "rk45", "dop853" and "rk4". `Trajectory.derivatives`
+        contains the results, and `EventRecord` the derivatives of the event times. The names "q" and "qd" stand for
         the initial state, "tau" for the constant joint forces, "kp", "ki" and "kd" for the gains of `PID`. The name
-        "gear_friction" stands for the gears of `Actuator`, and "signal" for the values of the tables of
+        "gear_friction" stands for the gearboxes of `Actuator`, and "signal" for the values of the tables of
         `PrescribedForce` and `PrescribedAcceleration`, and of the references and the feedforward of `PID`. They are in
         the order of the drives, of the fields of a drive, and of the times. The other names are fields of the model.
         These are "mass", "cg", "inertia", "rotor_inertia", "gear_ratio", "stiffness", "rest_position",
-        "cubic_stiffness", "damping", "friction", "static_friction" and "gravity". They need forces with known
+        "cubic_stiffness", "damping", "friction", "static_friction" and "gravity". They require forces with known
         derivatives. A path, such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. The
         paths "NAME.stiffness", "NAME.damping" and "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing`
         with this name. For closed loops, "q" and "qd" are the initial state before its projection onto the
@@ -178,30 +178,30 @@ def simulate(
         `rb.options(control_derivative_errors=False)` turns this off.
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
-        extremes, integrals and crossing times within the steps. Each step needs about 40 bytes for each entry of q and
-        qd, with "dop853" 64. It is 0 by default. A sample may take more steps, but `Measure.values` then raises an
+        extrema, integrals and crossing times within the steps. Each step takes about 40 bytes for each entry of q and
+        qd, or 64 with "dop853". The default is 0. A sample may take more steps, but `Measure.values` then raises an
         error. A step of "moreau" in which velocities jump counts twice.
     energy_error : bool
-        Whether to integrate the work of all forces with the motion, so that `Trajectory.energy_error` shows the energy
-        that the method loses or gains. The motion does not change. Each step needs at least six more evaluations of
-        the dynamics, in closed loops eleven. `Trajectory.evaluations` does not count them.
+        Whether to integrate the work of all forces along the trajectory, so that `Trajectory.energy_error` shows the
+        energy that the method loses or gains. The trajectory does not change. Each step takes at least six more
+        evaluations of the dynamics, or eleven in closed loops. `Trajectory.evaluations` does not count them.
     t0 : float, s
-        Time at the start, 0 by default; not negative. Signals and the clocks of `Sampled` controllers count from the
+        Time at the start, 0 by default; not negative. Signals and the clocks of `Sampled` controllers count from
         time 0. Saved times run from `t0` to `t0 + duration`.
     continue_from : Trajectory, optional
-        A motion of this model to continue from its end, with its method and its tolerances, drives, forces, events and
-        derivatives, which cannot be given again. Everything else on which the motion depends continues too: clocks,
-        queues and integrals of controllers, random signals and the noise of sensors. With the methods of fixed steps,
-        the motion in pieces is the motion in one call, bit for bit, if the pieces, and the periods, phases and delays
-        of controllers, are multiples of `step`. With the other methods, both agree within the tolerances.
-        Samples that have ended remain ended. `energy_error` and the records of events and contacts count from the start
-        of the new motion. Without `continue_from`, all of this is lost, even if the call starts with the last state of
-        another motion.
+        A trajectory of this model to continue from its end, with its method and its tolerances, drives, forces, events
+        and derivatives, which cannot be given again. Everything else on which the results depend continues too: clocks,
+        queues and integrals of controllers, random signals and the noise of sensors. With the fixed-step methods, the
+        results in pieces are identical, bit for bit, to the results in one call. This requires that the durations of
+        the pieces, and the periods, phases and delays of controllers, are multiples of `step`. With the other methods,
+        both agree within the tolerances. Samples that have ended remain ended. `energy_error` and the records of events
+        and contacts count from the start of the new trajectory. Without `continue_from`, all of this is lost, even if
+        the call starts with the last state of another trajectory.
     on_failure : "warn", "raise" or "ignore"
         A failed sample has its status in the trajectory; the other samples are unaffected, bit for bit. With
         "warn", `simulate` warns with the trajectory's message. If a single state fails, it raises a SimulationError,
         whose attribute `trajectory` is the trajectory. With "raise", a batch raises the error, too. With "ignore",
-        `simulate` neither warns nor raises an error, even if motions exceed the position limits.
+        `simulate` neither warns nor raises an error, even if joints exceed their position limits.
 
     Returns
     -------
@@ -223,7 +223,7 @@ def simulate(
     Warns
     -----
     SimulationWarning
-        If samples of a batch fail, or a motion exceeds the `position_limits` of joints without stops.
+        If samples of a batch fail, or joints without stops exceed their `position_limits`.
 
     References
     ----------

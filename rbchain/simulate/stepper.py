@@ -56,9 +56,11 @@ class Stepper(CompiledSteps):
     t : (...) array, s
         Time of each sample since the start of its episode, plus `t0`.
     tau : (..., nv) array, N m or N
-        Joint forces, which add to the forces of the drives. Write to this array; the forces act until you change them.
+        Joint forces, which are added to the forces of the drives. Write to this array; the values stay in effect until
+        you change them.
     inputs : mapping of (...) arrays
-        Values of each `Input` by its name. Write to these arrays; they act until you change them or reset the sample.
+        Values of each `Input` by its name. Write to these arrays; the values stay in effect until you change them
+        or reset the sample.
     status : (...) array of int
         Status of each sample, as the integer of a `Status`: `rb.Status.DONE` if it can continue. A sample that fails,
         or that an event stops, keeps its status and its last valid state until it is reset.

@@ -48,13 +48,13 @@ def stepper(
     seed: int = 0,
     on_failure: OnFailure = "warn",
 ) -> Stepper:
-    """Return a stepper: a batch of samples that advances step by step, so that Python can act between the steps.
+    """Return a stepper: a batch of samples that advances step by step, so that Python code can run between steps.
 
-    It contains the state of all samples, and everything else on which the motion depends: clocks, queues and integrals
-    of digital controllers, and the state of random signals. With the methods of fixed steps, the motion is the motion
-    in one call of `simulate`, bit for bit, if the periods, phases and delays of controllers are multiples of `step`.
-    With the other methods, whose steps end at other times, both agree within the tolerances. `simulate` projects the
-    saved states of closed loops onto the constraints once more, which changes their round-off.
+    It contains the state of all samples, and everything else on which the results depend: clocks, queues and integrals
+    of digital controllers, and the state of random signals. With the fixed-step methods, the results are identical, bit
+    for bit, to the results in one call of `simulate`, if the periods, phases and delays of controllers are multiples of
+    `step`. With the other methods, whose steps end at other times, both agree within the tolerances. `simulate`
+    projects the saved states of closed loops onto the constraints once more, which changes their round-off.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def stepper(
     t0 : float, s
         Time at the start of each episode; not negative.
     duration : float, s
-        Longest duration of an episode. It is needed for random signals and for signals that end.
+        Maximum duration of an episode. It is needed for random signals and for signals that end.
     seed : int
         Seed of the random signals and the sensors without a seed.
     on_failure : "warn", "raise" or "ignore"
@@ -79,7 +79,7 @@ def stepper(
     Raises
     ------
     ArgumentError
-        As for `simulate`, or if an event does not stop.
+        As for `simulate`, or if an event does not end the sample.
 
     Examples
     --------

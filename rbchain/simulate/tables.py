@@ -22,7 +22,7 @@ AXES = ("x", "y", "z")
 
 
 def to_xarray(motion: Trajectory) -> xarray.Dataset:
-    """Return the motion as an xarray.Dataset, with names and units of the coordinates (extra `study`).
+    """Return the trajectory as an xarray.Dataset, with names and units of the coordinates (extra `study`).
 
     It contains `q`, `qd`, the actuator forces `tau`, and `contact_forces` along `contact` and `axis`. `event_count` is
     the number of occurrences of each event, and `event_time` has the times of the recorded ones along `occurrence`.
@@ -65,7 +65,7 @@ def to_xarray(motion: Trajectory) -> xarray.Dataset:
 
 
 def to_dataframe(motion: Trajectory) -> pandas.DataFrame:
-    """Return the motion as a pandas.DataFrame with a row for each sample and time (extra `study`).
+    """Return the trajectory as a pandas.DataFrame with a row for each sample and time (extra `study`).
 
     There is a column for each entry of q and of qd, with its label in `Model.position_labels` or `velocity_labels`. If
     a velocity has the label of its position, its column is "d " and the label. Then follow the actuator forces, such as

@@ -39,7 +39,7 @@ SUCCESSFUL = tuple(int(status) for status in Status if status.success)
 
 @dataclass(frozen=True, eq=False)
 class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
-    """The motions of a batch of samples.
+    """The trajectories of a batch of samples.
 
     `Model.simulate` and `rbchain.load_motion` return trajectories. The arguments of the constructor are not part of the
     public interface.
@@ -72,7 +72,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     dof_beyond_limits : (...) array of int
         The degree of freedom that was the first to exceed its position limits; -1 if none did.
     oscillating_dof : (...) array of int
-        The first degree of freedom whose `Sampled` controller oscillates at its sampling rate at the end of the motion;
+        The first degree of freedom whose `Sampled` controller oscillates at its sampling rate at the end;
         -1 if there is none. The amplitude grows, or only the limit of a `PID` or `ComputedTorque` bounds it.
     contact_forces : (..., times, contacts, 3) array, N
         Forces of the contacts, such as `SphereContact`, on their bodies in world axes, in the order of `forces`.
@@ -83,9 +83,10 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     impacts : tuple of ImpactRecord
         Impacts of each `HardStops` and contact, in the order of `forces`.
     sticking : tuple of StickingRecord
-        Intervals in which each `DryFriction` and contact with friction sticks, in the order of `forces`.
+        Intervals during which each joint with `DryFriction` and each contact with friction sticks, in the order of
+        `forces`.
     contact_residual : (...) array, m/s or rad/s
-        Largest residual of the equations of dry friction, stops and contacts over the motion of each sample.
+        Maximum residual of the equations of dry friction, stops and contacts over the trajectory of each sample.
     contact_tolerance : float, m/s or rad/s
         Tolerance of these equations in the method "moreau"; infinite for other methods.
     derivatives : dict
@@ -96,7 +97,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         "inertia" and (values,) for "signal". Gravity has the axis (3,), and a matrix of a bushing (6, 6). NaN after the
         end of a sample that ended early.
     start_time : float, s
-        Time at the start of the motion.
+        Time at the start of the trajectory.
     dense_output : DenseOutput, optional
         The accepted steps, if `simulate` was asked to keep them. Measures of studies use them.
     """
@@ -172,7 +173,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch; () for a single motion."""
+        """Shape of the batch; () for a single state."""
         return self.status.shape
 
     @property
@@ -213,8 +214,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     def qdd(self) -> FloatArray:
         """Accelerations at the saved times, (..., times, nv), rad/s^2 or m/s^2.
 
-        Raises ArgumentError if the simulation has dry friction, hard stops or contacts, because accelerations jump in
-        impacts.
+        Raises ArgumentError if the simulation has dry friction, hard stops or contacts, because accelerations are
+        not defined at impacts.
         """
         refuse_contacts(self, "qdd")
         return self._tau_and_qdd[..., self.qd.shape[-1] :]
@@ -239,15 +240,16 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
 
         The change of the kinetic, potential and elastic energy since the start, minus the work of all other forces:
         drives, passive damping and friction, wrenches, dampers, water, contacts, impacts and constraints. It is zero
-        for an exact motion. NaN after the end of a sample that ended early.
+        for an exact solution. NaN after the end of a sample that ended early.
 
-        Only `simulate(..., energy_error=True)` integrates the work with the motion. Without it, raises ArgumentError.
+        Only `simulate(..., energy_error=True)` integrates the work. Without it, raises ArgumentError.
 
         Notes
         -----
         The work of a step is the quadrature of the power along the dense output of the method, so the error has the
-        order of the method. Projections onto constraints and corrections of positions are errors. Impulses work with
-        the mean of the velocities before and after them, which is the energy that an impact really loses.
+        order of the method. Projections onto constraints and corrections of positions count as errors. The work of an
+        impulse is its product with the mean of the velocities before and after it, which is the energy that the impact
+        loses.
 
         Examples
         --------
@@ -266,17 +268,17 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         if self._energy_error is None:
             raise ArgumentError(
                 "energy_error is not known, because the simulation did not integrate the work of forces; expected a "
-                "motion from simulate(..., energy_error=True)"
+                "trajectory from simulate(..., energy_error=True)"
             )
         return self._energy_error
 
     @property
     def continuation(self) -> Continuation | None:
-        """How the motion has ended, for `simulate(continue_from=...)`; None for a part of a motion or from a file."""
+        """How the trajectory has ended, for `simulate(continue_from=...)`; None for a part of one, or from a file."""
         return self._continuation
 
     def without_energy_error(self) -> Trajectory:
-        """Return the motion without `energy_error`, which is known at the saved times only."""
+        """Return the trajectory without `energy_error`, which is known at the saved times only."""
         return replace(self, _energy_error=None)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -308,7 +310,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         return self._compute_tau_and_qdd()
 
     def __getitem__(self, samples: Any) -> Trajectory:
-        """Return the motion of one sample of the batch, or of several.
+        """Return the trajectory of one sample of the batch, or of several.
 
         Parameters
         ----------
@@ -318,7 +320,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         Raises
         ------
         ArgumentError
-            If the batch has no such sample, or if the motion is not a batch.
+            If the batch has no such sample, or if the trajectory is not a batch.
 
         Examples
         --------
@@ -340,7 +342,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         )
 
     def at_times(self, indices: npt.ArrayLike) -> Trajectory:
-        """Return the motion at some of the saved times, by their indices (m,).
+        """Return the trajectory at some of the saved times, by their indices (m,).
 
         Raises ArgumentError if there is no such time.
         """
@@ -361,7 +363,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the motion to a file that `rbchain.load_motion` reads.
+        """Write the trajectory to a file that `rbchain.load_motion` reads.
 
         The file contains the model, the forces, the records of events and contacts, and all other attributes of the
         trajectory, bit for bit. It also contains `tau` and `qdd`, which are computed if they have not been read before.
@@ -382,7 +384,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         -----
         The file does not contain the drives and events of the simulation, nor their functions. The actuator forces and
         accelerations at the saved times, and the records of the events, replace them. It does not contain
-        `dense_output` either, whose steps need the drives.
+        `dense_output` either, because its steps require the drives.
         """
         from ..io.motions import save_motion
 
