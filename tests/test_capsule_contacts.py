@@ -55,7 +55,9 @@ def test_the_gap_is_the_distance_of_the_segments_less_the_radii():
         assert contact.gap(model, q) == pytest.approx(distance(*segments) - 0.05, abs=1e-11)
 
 
-@pytest.mark.parametrize("case", [1, *(pytest.param(case, marks=pytest.mark.slow) for case in (0, 2, 3, 4, 5))])
+@pytest.mark.parametrize(
+    "case", [pytest.param(1, marks=plain), *(pytest.param(case, marks=pytest.mark.slow) for case in (0, 2, 3, 4, 5))]
+)
 def test_a_capsule_that_falls_and_turns_hits_another_one_at_the_time_of_the_distance(case):
     """The inertia is that of a ball, so that the angular velocity is constant. Case 0 is a sphere."""
     rng = np.random.default_rng(case)

@@ -10,7 +10,8 @@ from scipy import special
 
 from ...errors import StudyError
 from .estimates import Estimate, Margins, Stage
-from .importance import Mixture, estimate_from
+from .importance import estimate_from
+from .mixtures import Mixture
 
 STEP = 1 / 32  # of the differences, in standard deviations
 MOST_ITERATIONS = 50

@@ -2,65 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import special
 
 from ...errors import StudyError
 from .estimates import Estimate, Margins, Stage, lognormal_interval
-from .random_numbers import normal_numbers, uniform_numbers
+from .mixtures import Mixture, fitted, fitted_to_halves
 
 SPREAD = 1.5  # coefficient of variation of the weights in a stage
+SEARCH_SPREAD = 2.5  # of the weights in a further search, which needs less accurate means
 LAST_SPREAD = 3.0  # of the indicator in the last stage, which is then a failure in at least 10 % of the samples
-MOST_COMPONENTS = 4
-MANY_COMPONENTS = (1, 2, 4, 8, 16, 32)  # after a stage in which sigma does not fall
-PATIENCE = 1  # numbers of components without a larger likelihood after which the search ends
 MOST_STAGES = 50
 FALL = 0.95  # of sigma in a stage
 WIDER = 1.25  # factor of the spread while sigma does not fall
-MOST_ROUNDS = 20  # of expectation-maximisation
-CHANGE = 1e-2  # of the responsibilities, below which a fit ends
-LEAST_SHARE = 0.02  # of a component
 OF_PREVIOUS = 0.2  # share of the previous stage in the last density
-CHOICE, SEEDS = 1 << 20, 1 << 21  # steps of the random numbers that choose components and starts of a fit
+COMMON = 0.1  # probability of a failure above which the first samples contain failures of all regions
+NEGLIGIBLE = 0.05  # share of the probability that failures elsewhere may have
+LEAST_SHARE = 0.1  # of a region in the last density
+MOST_SEARCHES = 9
+SEARCH = 100  # step of the stages of the random numbers from search to search
 PILOT, REST = 1000, 1001  # stages of the random numbers of the estimate
 MARGIN = 1.1  # more samples than the pilot asks for
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """A mixture of normal distributions with unit covariance: shares (k,) and means (k, d).
-
-    The covariance is not fitted. With a smaller variance than 1/2, the variance of the weights would be infinite.
-    """
-
-    shares: np.ndarray
-    means: np.ndarray
-
-    def log_ratio(self, u: np.ndarray) -> np.ndarray:
-        """Return the logarithm (m,) of the density divided by the standard normal density at u (m, d)."""
-        return _log_sum(self._logarithms(u))[:, 0]
-
-    def _logarithms(self, u: np.ndarray) -> np.ndarray:
-        return u @ self.means.T - (self.means**2).sum(-1) / 2 + np.log(self.shares)
-
-    def responsibilities(self, u: np.ndarray) -> np.ndarray:
-        """Return the probabilities (m, k) that a component has generated u."""
-        logarithms = self._logarithms(u)
-        return np.exp(logarithms - _log_sum(logarithms))
-
-    def sample(self, seed: int, stage: int, count: int) -> np.ndarray:
-        """Return independent samples (count, d)."""
-        chosen = uniform_numbers(seed, (stage, CHOICE), count, 1)[:, 0]
-        component = np.minimum(np.searchsorted(np.cumsum(self.shares), chosen), self.shares.size - 1)
-        return normal_numbers(seed, (stage, 0), count, self.means.shape[1]) + self.means[component]
-
-
-def _log_sum(logarithms: np.ndarray) -> np.ndarray:
-    largest = logarithms.max(-1, keepdims=True)
-    return largest + np.log(np.exp(logarithms - largest).sum(-1, keepdims=True))
 
 
 def importance_sampling(
@@ -79,8 +46,14 @@ def importance_sampling(
     on, the weights may vary more, and cross-validation chooses up to 32 components. If sigma still does not fall for
     two stages, the method ends with an error, because a mixture that drifts gives wrong estimates.
 
-    The estimate uses new independent samples of the last mixture, so it has no bias. A pilot of `samples` determines
-    how many more the wanted coefficient of variation needs.
+    The stages may drift to one region of failures and lose another one. So further searches start from the first
+    samples again, and use only samples elsewhere: outside of half-spaces in the directions of the means that previous
+    searches have found, which contain half of the first samples. 2 Phi(-margin / sigma) is at least 1 in failures, so
+    twice its mean elsewhere is at least the probability of failures there. The searches end when this bound is below
+    5 % of the probability found, or does not fall. The upper limit of the interval includes it.
+
+    The estimate uses new independent samples of the mixture of all regions, so it has no bias. A pilot of `samples`
+    determines how many more the wanted coefficient of variation needs.
 
     Parameters
     ----------
@@ -97,36 +70,121 @@ def importance_sampling(
     >>> found.interval[0] < 1.017e-6 < found.interval[1], found.coefficient_of_variation < 0.11
     (True, True)
     """
-    mixture = Mixture(np.ones(1), np.zeros((1, dimension)))
-    sigma, stages, has_many, is_stalled = math.inf, [], False, False
-    for stage in range(MOST_STAGES):
-        u = mixture.sample(seed, stage, samples)
-        found, log_ratio = margins(u), mixture.log_ratio(u)
-        failing = found < 0.0
-        stages.append(Stage(samples, 0.0 if not stage else float(sigma), math.nan))
-        if _is_smooth_enough(found, sigma):
+    searches = _Searches(margins, dimension, seed, samples)
+    for _ in range(MOST_SEARCHES):
+        region = searches.next_region()
+        if region is None:
             break
-        before, sigma = sigma, _smallest_sigma(found, log_ratio, sigma, SPREAD)
-        if sigma > FALL * before:
-            has_many, sigma = True, _falling_sigma(found, log_ratio, before)
-        if is_stalled and sigma > FALL * before:
+        searches.regions.append(region)
+    used = sum(stage.simulations for stage in searches.stages)
+    found = estimate_from(margins, searches.mixture(), seed, (samples, limit - used), wanted, searches.stages)
+    low, high = found.interval
+    return dataclasses.replace(found, interval=(low, min(high + searches.bound, 1.0)))
+
+
+@dataclass(frozen=True)
+class _Region:
+    """What a search has found: the probability of these failures, and a mixture that samples them."""
+
+    probability: float
+    fit: Mixture
+    previous: Mixture
+
+    @property
+    def mixture(self) -> Mixture:
+        return Mixture.of([1.0 - OF_PREVIOUS, OF_PREVIOUS], [self.fit, self.previous])
+
+
+@dataclass
+class _Searches:
+    """Searches for regions of failures, each elsewhere than the previous ones.
+
+    `bound` is an upper bound of the probability of failures elsewhere, in the last stage of the last search.
+    """
+
+    margins: Margins
+    dimension: int
+    seed: int
+    samples: int
+    stages: list[Stage] = field(default_factory=list)
+    regions: list[_Region] = field(default_factory=list)
+    bound: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.start = Mixture(np.ones(1), np.zeros((1, self.dimension)))
+        self.first = self._simulated(self.start, 0, 0.0)
+
+    def _simulated(self, mixture: Mixture, stage: int, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return samples of a mixture, and their margins."""
+        u = mixture.sample(self.seed, stage, self.samples)
+        self.stages.append(Stage(self.samples, sigma, math.nan))
+        return u, self.margins(u)
+
+    def mixture(self) -> Mixture:
+        """Return a mixture for all regions."""
+        shares = np.array([region.probability for region in self.regions])
+        shares = np.maximum(shares / shares.sum(), LEAST_SHARE)
+        return Mixture.of(shares / shares.sum(), [region.mixture for region in self.regions])
+
+    def next_region(self) -> _Region | None:
+        """Return the region of a new search, or None if failures elsewhere are negligible or not found."""
+        known = sum(region.probability for region in self.regions)
+        if known > COMMON:
+            return None
+        base = SEARCH * len(self.regions)
+        is_elsewhere = self._elsewhere()
+        mixture, sigma, has_many, is_stalled = self.start, math.inf, False, False
+        spread = SEARCH_SPREAD if self.regions else SPREAD
+        u, found = self.first
+        for stage in range(base, base + MOST_STAGES):
+            if stage > base:
+                u, found = self._simulated(mixture, stage, float(sigma))
+            log_ratio, chosen = mixture.log_ratio(u), is_elsewhere(u)
+            if self.regions:
+                self.bound = _bound(found[chosen], log_ratio[chosen], sigma, self.samples)
+                if self.bound < NEGLIGIBLE * known or chosen.mean() < LEAST_SHARE:
+                    return None
+            u, found, log_ratio = u[chosen], found[chosen], log_ratio[chosen]
+            if _is_smooth_enough(found, sigma):
+                break
+            before, sigma = sigma, _smallest_sigma(found, log_ratio, sigma, spread)
+            if sigma > FALL * before:
+                has_many, sigma = True, _falling_sigma(found, log_ratio, before, spread)
+            if is_stalled and sigma > FALL * before:
+                if self.regions:
+                    return None
+                raise StudyError(
+                    "the stages of importance sampling do not come closer to the failures; expected failures in few "
+                    f"regions, which {self.samples} samples can distinguish. Use a larger stage, or method='subset'"
+                )
+            is_stalled = sigma > FALL * before
+            fit = fitted_to_halves if has_many else fitted
+            mixture = fit(u, special.log_ndtr(-found / sigma) - log_ratio, self.seed, stage)
+        else:
+            if self.regions:
+                return None
             raise StudyError(
-                "the stages of importance sampling do not come closer to the failures; expected failures in few "
-                f"regions, which {samples} samples can distinguish. Use a larger stage, or method='subset'"
+                f"importance sampling does not reach the failures within {MOST_STAGES} stages; expected a measure that "
+                "shows how close a sample is to a failure. Use another method, or change the threshold"
             )
-        is_stalled = sigma > FALL * before
-        fit = _fitted_to_halves if has_many else _fitted
-        mixture = fit(u, special.log_ndtr(-found / sigma) - log_ratio, seed, stage)
-    else:
-        raise StudyError(
-            f"importance sampling does not reach the failures within {MOST_STAGES} stages; expected a measure that "
-            "shows how close a sample is to a failure. Use another method, or change the threshold"
-        )
-    last = (_fitted_to_halves if has_many else _fitted)(u, np.where(failing, -log_ratio, -np.inf), seed, MOST_STAGES)
-    shares = np.concatenate([(1.0 - OF_PREVIOUS) * last.shares, OF_PREVIOUS * mixture.shares])
-    last = Mixture(shares, np.concatenate([last.means, mixture.means]))
-    used = sum(stage.simulations for stage in stages)
-    return estimate_from(margins, last, seed, (samples, limit - used), wanted, stages)
+        fit, logarithms = fitted_to_halves if has_many else fitted, np.where(found < 0.0, -log_ratio, -np.inf)
+        probability = float(np.exp(logarithms).sum() / self.samples)
+        return _Region(probability, fit(u, logarithms, self.seed, base + MOST_STAGES), mixture)
+
+    def _elsewhere(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Return a function that tells which samples are elsewhere than the regions."""
+        if not self.regions:
+            return lambda u: np.ones(len(u), bool)
+        means = np.concatenate([region.fit.means for region in self.regions])
+        directions = (means / (means**2).sum(-1, keepdims=True)).T
+        limit = max(float(np.median((self.first[0] @ directions).max(-1))), 0.0)
+        return lambda u: (u @ directions).max(-1) <= limit
+
+
+def _bound(found: np.ndarray, log_ratio: np.ndarray, sigma: float, samples: int) -> float:
+    """Return an upper bound of the probability of failures: twice the mean of the smoothed indicator."""
+    smoothed = special.log_ndtr(-found / sigma) if math.isfinite(sigma) else math.log(0.5)
+    return 2.0 * float(np.exp(smoothed - log_ratio).sum() / samples)
 
 
 def estimate_from(
@@ -174,9 +232,9 @@ def _is_smooth_enough(found: np.ndarray, sigma: float) -> bool:
     return bool(ratio.any() and ratio.std() <= LAST_SPREAD * ratio.mean())
 
 
-def _falling_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float) -> float:
+def _falling_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float, spread: float) -> float:
     """Return a sigma that is clearly smaller than `largest`, if possible, with weights that vary little."""
-    spread, sigma = SPREAD, largest
+    sigma = largest
     while sigma > FALL * largest and spread < LAST_SPREAD:
         spread = min(WIDER * spread, LAST_SPREAD)
         sigma = _smallest_sigma(found, log_ratio, largest, spread)
@@ -199,92 +257,3 @@ def _smallest_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float, sp
         weights = np.exp(logarithms - logarithms.max())
         low, high = (middle, high) if weights.std() > spread * weights.mean() else (low, middle)
     return math.exp(high)
-
-
-def _fitted(u: np.ndarray, logarithms: np.ndarray, seed: int, stage: int) -> Mixture:
-    """Return the mixture for weighted samples, with the number of components that Schwarz's criterion chooses."""
-    weights = np.exp(logarithms - logarithms.max())
-    effective = weights.sum() ** 2 / (weights**2).sum()
-    chosen, weights = weights > 1e-12, weights / weights.sum()
-    u, weights = u[chosen], weights[chosen]
-    best, least = None, math.inf
-    for components in range(1, MOST_COMPONENTS + 1):
-        mixture = _expectation_maximisation(u, weights, _starts(u, weights, components, seed, stage))
-        likelihood = float(weights @ mixture.log_ratio(u))
-        parameters = mixture.shares.size * (u.shape[1] + 1)
-        criterion = parameters * math.log(effective) - 2 * effective * likelihood
-        if best is not None and criterion >= least:
-            break
-        best, least = mixture, criterion
-    assert best is not None
-    return best
-
-
-def _fitted_to_halves(u: np.ndarray, logarithms: np.ndarray, seed: int, stage: int) -> Mixture:
-    """Return the mixture for weighted samples, with up to 32 components.
-
-    Their number has the largest likelihood of each half of the samples, with a fit to the other half.
-    """
-    weights = np.exp(logarithms - logarithms.max())
-    chosen, weights = weights > 1e-12, weights / weights.sum()
-    u, weights = u[chosen], weights[chosen]
-    even = np.arange(len(u)) % 2 == 0
-    best, largest, without_gain = 1, -math.inf, 0
-    for components in MANY_COMPONENTS:
-        if 4 * components > len(u) or without_gain > PATIENCE:
-            break
-        likelihood = 0.0
-        for half in (even, ~even):
-            mixture = _fit_of_clusters(u[half], weights[half], components, seed, stage)
-            likelihood += float(weights[~half] @ mixture.log_ratio(u[~half]))
-        without_gain += 1
-        if likelihood > largest:
-            best, largest, without_gain = components, likelihood, 0
-    return _fit_of_clusters(u, weights, best, seed, stage)
-
-
-def _fit_of_clusters(u: np.ndarray, weights: np.ndarray, components: int, seed: int, stage: int) -> Mixture:
-    """Return a mixture whose means start in clusters, in the directions in which the samples vary most.
-
-    In many dimensions, the distances of the samples themselves do not distinguish regions.
-    """
-    weights = weights / weights.sum()
-    x = u - weights @ u
-    if components < u.shape[1]:
-        _, axes = np.linalg.eigh((x * weights[:, None]).T @ x)
-        x = x @ axes[:, -components:]
-    centers = _starts(x, weights, components, seed, stage)
-    nearest = ((x[:, None] - centers) ** 2).sum(-1).argmin(-1)
-    shares = np.stack([weights * (nearest == c) for c in range(components)])
-    shares = shares[shares.sum(-1) > 0.0]
-    return _expectation_maximisation(u, weights, (shares @ u) / shares.sum(-1, keepdims=True))
-
-
-def _starts(u: np.ndarray, weights: np.ndarray, components: int, seed: int, stage: int) -> np.ndarray:
-    """Return samples far from each other (k-means++ of Arthur and Vassilvitskii 2007)."""
-    chosen = uniform_numbers(seed, (stage, SEEDS), components, 1)[:, 0]
-    centers = np.empty((0, u.shape[1]))
-    distance = np.ones(len(u))
-    for number in chosen:
-        cumulative = np.cumsum(weights * distance)
-        center = u[min(np.searchsorted(cumulative, number * cumulative[-1]), len(u) - 1)]
-        centers = np.concatenate([centers, center[None]])
-        squares = ((u - center) ** 2).sum(-1)
-        distance = squares if len(centers) == 1 else np.minimum(distance, squares)
-    return centers
-
-
-def _expectation_maximisation(u: np.ndarray, weights: np.ndarray, means: np.ndarray) -> Mixture:
-    """Return the mixture of the largest weighted likelihood near these means."""
-    mixture = Mixture(np.full(len(means), 1.0 / len(means)), means)
-    old = np.zeros((len(u), 0))
-    for _ in range(MOST_ROUNDS):
-        responsibilities = mixture.responsibilities(u)
-        if responsibilities.shape == old.shape and np.abs(responsibilities - old).max() < CHANGE:
-            break
-        old = responsibilities
-        shares = weights @ responsibilities
-        kept = shares > LEAST_SHARE
-        of_kept = weights[:, None] * responsibilities[:, kept]
-        mixture = Mixture(shares[kept] / shares[kept].sum(), (of_kept.T @ u) / shares[kept][:, None])
-    return mixture
