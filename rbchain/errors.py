@@ -121,11 +121,11 @@ class Status(IntEnum):
 _SENTENCES = {
     Status.DONE: "The simulation reached its end time.",
     Status.STEP_UNDERFLOW: (
-        "The step size became too small to advance the time. The motion is singular, or too stiff for the tolerances."
+        "The step size became too small to advance the time. The solution is singular, or too stiff for the tolerances."
     ),
     Status.NOT_FINITE: (
-        "The state or its derivative is not finite. The mechanism is in a singular position, it has bodies without "
-        "inertia, or the motion diverged."
+        "The state or its derivative is not finite. The mechanism is in a singular configuration, it has bodies "
+        "without inertia, or the solution diverged."
     ),
     Status.TOO_MANY_STEPS: (
         "The limit of max_steps was reached before the end time. Increase max_steps, or relax rtol and atol."
@@ -139,7 +139,8 @@ _SENTENCES = {
     Status.USER_FUNCTION_FAILED: "A user function raised an exception.",
     Status.NOT_ASSEMBLED: (
         "The constraints are not satisfied. The initial state is not closed (use Model.assemble and "
-        "Model.assemble_velocities), the drives contradict the constraints, or a step cannot pass a singular position."
+        "Model.assemble_velocities), the drives contradict the constraints, or a step cannot pass a singular "
+        "configuration."
     ),
     Status.INITIAL_PENETRATION: (
         "The initial position is beyond a hard stop, or a shape is inside of its contact. Change q0. To see the "

@@ -200,7 +200,7 @@ def test_a_random_tree_is_refused_if_and_only_if_its_mass_matrix_is_singular(chu
                 rotor_inertia=rng.integers(2) * (rng.uniform() < 0.2),
             )
         model = builder.build()
-        # in the best of several positions, because a regular mechanism may be close to a singular position
+        # in the best of several positions, because a regular mechanism may be close to a singular configuration
         share = max(smallest_share(model.mass_matrix(q)) for q in model.random_state(seed, 10)[0])
         assert (share < 1e-14) == bool(model.bodies_without_inertia), (seed, share)
         found.append(bool(model.bodies_without_inertia))

@@ -261,7 +261,7 @@ def test_three_cranks_stay_parallel_through_singular_positions(method):
 def test_a_step_that_ends_near_a_singular_position_has_the_right_velocity_or_fails(method, distance):
     """The fifth step of 1 ms ends at an angle of `distance`. Without gravity, the cranks turn with a constant rate.
 
-    Up to 3.4e-7 rad from the singular position, round-off decides that a row is dependent. Elsewhere, the velocity
+    Up to 3.4e-7 rad from the singular configuration, round-off decides that a row is dependent. Elsewhere, the velocity
     across the motion has an error of round-off divided by the distance.
     """
     model = three_cranks().replace(gravity=(0, 0, 0))

@@ -129,7 +129,7 @@ class Search:
         return operating_points(self.conditions, states, tau, self.t, rows)
 
     def reduced(self, points: OperatingPoints) -> Reduced:
-        """Return the equations in independent coordinates; NaN for samples in singular positions."""
+        """Return the equations in independent coordinates; NaN for samples in singular configurations."""
         positions, G = independent_positions(self.conditions, points)
         of_positions = np.swapaxes(G, 1, 2)
         mass, force, is_regular = of_positions @ points.M @ G, _times(of_positions, points.forces), points.is_finite

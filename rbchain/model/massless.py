@@ -19,7 +19,7 @@ from .parameters import added_matrices, batch_shapes_of
 from .topology import Dofs, dofs_of
 
 NOISE = ROUND_OFF_FACTOR * np.finfo(np.float64).eps
-RANDOM_POSITIONS = 2  # a single one may be close to a singular position of a valid mechanism
+RANDOM_POSITIONS = 2  # a single one may be close to a singular configuration of a valid mechanism
 SAMPLES_AT_ONCE = 1024
 MAX_NAMES = 30  # in a message
 INDEPENDENT = ("free", "spherical", "planar")  # joints whose degrees of freedom are independent in every position

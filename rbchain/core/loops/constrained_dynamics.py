@@ -26,8 +26,8 @@ from .constraint_solver import factor_constraints, respond_to_multipliers, solve
 MAX_PROJECTIONS = 12
 # Residuals up to this multiple of epsilon times their scale need no iteration.
 NEGLIGIBLE = 16.0
-# Near singular positions, the residuals of smaller errors matter too, down to this multiple: below, they are round-off.
-# A correction by them would add the round-off divided by the distance to the singular position.
+# Near singular configurations, the residuals of smaller errors matter too, down to this multiple: below, they are
+# round-off. A correction by them would add the round-off divided by the distance to the singular configuration.
 ROUND_OFF = 4.0
 # A residual up to this multiple of epsilon times its scale is accepted if iterations do not reduce it further.
 ACCEPTED_ROUND_OFF = 65536.0
@@ -120,7 +120,7 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
     zero, one = constant_like(q, 0.0), constant_like(q, 1.0)
     is_active = active > zero
     condition, unit = flags[closure.FLAG_CONDITION, k], constant_like(q, epsilon(q))
-    # near singular positions, the error of the state is the residual divided by FLAG_CONDITION
+    # near singular configurations, the error of the state is the residual divided by FLAG_CONDITION
     goal = max(constant_like(q, NEGLIGIBLE) * condition, constant_like(q, ROUND_OFF)) * unit
     is_moving, before, earlier = is_active, full_like(active, np.inf), full_like(active, np.inf)
     farthest, speed_error = zeros_like(active), zeros_like(active)
@@ -150,7 +150,7 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
                 qd[i, k] = qd[i, k] + select(moves, constraints.changes[i, k], zero)
     apply_gravity(model, work, k)
     is_closed = flags[closure.FLAG_ERROR, k] <= constant_like(q, ACCEPTED_ROUND_OFF * epsilon(q))
-    # near a singular position, a longer way could lead to another branch
+    # near a singular configuration, a longer way could lead to another branch
     is_near = farthest <= constant_like(q, LONGEST_WAY) * condition
     reason = select(is_near, select(is_closed, zero, one), one + one)
     flags[closure.FLAG_OPEN, k] = select(is_active, reason, zero)

@@ -167,7 +167,7 @@ def reduce_error(block, y_new, change, k):
 
 
 # A step whose end has a FLAG_CONDITION below epsilon to this power is shortened, if its start is further away from the
-# singular position, because round-off dominates accelerations near singular positions. The next step then passes it.
+# singular configuration, because round-off dominates accelerations near it. The next step then passes it.
 AVOIDED_CONDITION = 0.2
 APPROACH, MAX_AVOIDED = 0.25, 3
 # The same if fewer rows are independent at the end. Only a motion that comes to rest there ends there again and again.
@@ -176,7 +176,7 @@ MAX_AVOIDED_LOSSES = 10
 
 @kernel
 def is_end_near_singularity(block, lane):
-    """Whether to repeat a step that ends near a singular position; otherwise record its end as the next start.
+    """Whether to repeat a step that ends near a singular configuration; otherwise record its end as the next start.
 
     Sets FLAG_LOST_RANK.
     """
@@ -229,7 +229,7 @@ def restore_rows_of_start(block, lane):
 @only_if(has_constraints, False)
 @kernel
 def has_lost_rank(block, lane):
-    """Whether a step of a lane ends in a singular position, where the rows do not determine its velocities."""
+    """Whether a step of a lane ends in a singular configuration, where the rows do not determine its velocities."""
     return block.constraints.flags[closure.FLAG_LOST_RANK, lane] > constant_like(block.q, 0.0)
 
 

@@ -141,9 +141,9 @@ class Constraints(NamedTuple):
 FLAG_DECIDES = 0  # 1 if the next factorisation decides which rows are independent, 0 if it keeps the last decision
 FLAG_OPEN = 1  # 0, or why the last projection failed: 1 if it did not converge, 2 if the constrained state was too far
 FLAG_ERROR = 2  # largest residual or rate relative to the scale of its round-off
-FLAG_CONDITION = 3  # square root of the smallest ratio of a pivot to its scale: 1 far from singular positions
+FLAG_CONDITION = 3  # square root of the smallest ratio of a pivot to its scale: 1 far from singular configurations
 FLAG_START_CONDITION = 4  # FLAG_CONDITION at the start of the step
-FLAG_AVOIDED = 5  # number of steps that were repeated to avoid a singular position
+FLAG_AVOIDED = 5  # number of steps that were repeated to avoid a singular configuration
 FLAG_UNCERTAIN = 6  # 1 if the independent rows have to be selected anew
 FLAG_LOST_RANK = 7  # 1 if fewer rows are independent at the end of the step than at its start
 FLAG_ROWS = 8

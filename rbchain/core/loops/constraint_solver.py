@@ -145,8 +145,8 @@ def assemble_matrix(constraints, work, k):
 def store_scales_of_pivots(model, constraints, work, k):
     """Compute the scale of each pivot: the largest entry of the diagonal among the rows of a point or of directions.
 
-    Near a singular position, one of these rows may become small as a whole, while the others keep their size. All of
-    them may be round-off, such as the rows of the directions of a hinge in a planar mechanism. The geometry shows
+    Near a singular configuration, one of these rows may become small as a whole, while the others keep their size. All
+    of them may be round-off, such as the rows of the directions of a hinge in a planar mechanism. The geometry shows
     this case: the responses of all dofs are then round-off of the lengths from which they are computed. The scale then
     becomes so large that these rows count as dependent, for all inertias. Only lanes that decide need this scale.
     """

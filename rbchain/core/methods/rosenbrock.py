@@ -75,9 +75,9 @@ def judge_end(block, stepper, tableau, tolerances, a, h, k):
     and half of J u, unless u is round-off. Then J is much stiffer than the motion, for example at an elastic stop that
     the body leaves, and makes all increments and the estimate of the error small.
 
-    With closed loops, only the parts along the constraints count, as for the error. Near singular positions, J is very
-    stiff across the constraints, and does not describe the forces beyond such a position. The projection corrects this
-    part.
+    With closed loops, only the parts along the constraints count, as for the error. Near singular configurations, J is
+    very stiff across the constraints, and does not describe the forces beyond such a configuration. The projection
+    corrects this part.
     """
     rates, change, linear, control = stepper.rates, stepper.change, stepper.linear, stepper.control
     last = tableau.c.shape[0] - 1

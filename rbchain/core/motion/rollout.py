@@ -36,7 +36,7 @@ def close_end_of_step(block, stepper, tableau, k):
     """Project the end of a step onto the constraints, and compute the rate there.
 
     Reads controls.ERROR: only steps whose error is accepted are projected. If the projection fails, the error is
-    infinite. If the end is close to a singular position, the error is a number that shortens the step.
+    infinite. If the end is close to a singular configuration, the error is a number that shortens the step.
 
     The independent rows are chosen again only in lanes that are closed. Lanes with a rejected step keep the choice for
     its start.
