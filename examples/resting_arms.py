@@ -1,7 +1,7 @@
 """Simulate 10,000 arms with uncertain dry friction, which come to rest at different positions.
 
-The joints stick as soon as friction carries the weight: the velocities are then exactly zero. Regularised friction
-needs a velocity to resist a force. The same arms with regularised friction therefore creep towards the vertical.
+The joints stick as soon as friction carries the weight: the velocities are then exactly zero. Regularized friction
+needs a velocity to resist a force. The same arms with regularized friction therefore creep towards the vertical.
 Writes resting_arms.png. Pass another number of arms as an argument.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 import rbchain as rb
 
 COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-CREEPING = min(COUNT, 8)  # arms that are simulated with regularised friction too
+CREEPING = min(COUNT, 8)  # arms that are simulated with regularized friction too
 REST, END = 3.0, 12.0  # s
 
 arm = rb.Model.serial_chain(2)  # two links of 0.25 m and 0.1 kg
@@ -35,12 +35,12 @@ resting = (motion.qd[:, -1] == 0.0).all(-1)
 print(f"{resting.sum()} of {COUNT} arms are at rest after {REST:.0f} s")
 print(f"tip below the horizontal: {angles[:, -1].mean():.1f} deg, standard deviation {angles[:, -1].std():.1f} deg")
 
-regularised = arm.vary(friction=friction[:CREEPING], friction_velocity=np.full((CREEPING, 2), 0.05))
+regularized = arm.vary(friction=friction[:CREEPING], friction_velocity=np.full((CREEPING, 2), 0.05))
 few = start[:CREEPING]
-creeping = regularised.simulate(few, few, END, method="rosenbrock", rtol=1e-4, atol=1e-5, save_at=121)
+creeping = regularized.simulate(few, few, END, method="rosenbrock", rtol=1e-4, atol=1e-5, save_at=121)
 slow = tip_angle(creeping.q)
 change = np.abs(slow[:, -1] - slow[:, creeping.t.searchsorted(REST)])
-print(f"from {REST:.0f} s to {END:.0f} s, arms with regularised friction creep by up to {change.max():.1f} deg")
+print(f"from {REST:.0f} s to {END:.0f} s, arms with regularized friction creep by up to {change.max():.1f} deg")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
 left.hist(angles[:, -1], bins=40)
@@ -48,7 +48,7 @@ left.set(xlabel="tip below the horizontal / deg", ylabel="arms", title="position
 right.plot(np.append(motion.t, END), np.column_stack([angles, angles[:, -1]])[:CREEPING].T, color="tab:blue")
 right.plot(creeping.t, slow.T, color="tab:orange", linestyle="--")
 right.plot([], [], color="tab:blue", label="friction that sticks")
-right.plot([], [], color="tab:orange", linestyle="--", label="regularised friction")
+right.plot([], [], color="tab:orange", linestyle="--", label="regularized friction")
 right.set(xlabel="t / s", ylabel="tip below the horizontal / deg", title=f"{CREEPING} of the arms")
 right.legend()
 figure.tight_layout()

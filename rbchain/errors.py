@@ -154,7 +154,7 @@ _SENTENCES = {
         "The duration is so long that float64 cannot resolve the steps near its end. Reduce the duration."
     ),
     Status.STEP_TOO_LONG: (
-        "The middle of a step cannot be computed. Bodies turn by about 1 rad or more in the step, or a force changes "
-        "too much with the velocity, such as the force of a drive that leaves its limit. Reduce the step."
+        "The midpoint of a step cannot be computed. Bodies turn by about 1 rad or more in the step, or a force depends "
+        "too strongly on the velocity, such as the force of a drive that comes out of saturation. Reduce the step."
     ),
 }

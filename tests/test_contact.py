@@ -522,9 +522,9 @@ def test_forces_that_contradict_others_are_refused():
     friction = rb.DryFriction("block", 1.0)
     with pytest.raises(rb.ArgumentError, match="already has a DryFriction"):
         slider().simulate([0.0], [0.0], 1.0, forces=[friction, friction], save_at=2, **settings)
-    regularised = slider(passive=rb.PassiveForces(friction=1.0))
-    with pytest.raises(rb.ArgumentError, match="also has the regularised friction of PassiveForces"):
-        regularised.simulate([0.0], [0.0], 1.0, forces=[friction], save_at=2, **settings)
+    regularized = slider(passive=rb.PassiveForces(friction=1.0))
+    with pytest.raises(rb.ArgumentError, match="also has the regularized friction of PassiveForces"):
+        regularized.simulate([0.0], [0.0], 1.0, forces=[friction], save_at=2, **settings)
     elastic = rb.PassiveForces(stop_lower=-1.0, limit_stiffness=10.0)
     model = slider(passive=elastic, limits=rb.JointLimits(lower=-1.0))
     with pytest.raises(rb.ArgumentError, match="also has the elastic stops of PassiveForces"):

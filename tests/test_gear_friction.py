@@ -224,7 +224,7 @@ def test_float32():
     np.testing.assert_allclose(motion.qd[0, -1], 2.25, rtol=1e-5)
 
 
-# --- actuators, whose friction is regularised -------------------------------------------------------------------------
+# --- actuators, whose friction is regularized -------------------------------------------------------------------------
 
 
 SMOOTH = {

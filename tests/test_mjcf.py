@@ -492,11 +492,11 @@ DIFFERENT = {
     ),
     "dry friction": (
         {"ja": 'frictionloss="1"'},
-        "dry friction of joints 'ja' is regularised: they drift slowly instead of sticking",
+        "dry friction of joints 'ja' is regularized: they creep instead of sticking",
     ),
     "dry friction of a floating base": (
         {"ja": 'type="free" frictionloss="1"'},
-        "dry friction of joints 'ja' is regularised: they drift slowly instead of sticking; "
+        "dry friction of joints 'ja' is regularized: they creep instead of sticking; "
         "dry friction of joints 'ja' acts along body axes, and not along world axes",
     ),
     "quadratic drag of two bodies": (
@@ -530,7 +530,7 @@ DIFFERENT = {
         {"more": WELD + MUSCLE, "ja": 'frictionloss="1"', "jb": 'frictionloss="1"'},
         LEFT_OUT + "actuators 'm' (its activation is the activation of a muscle; use rb.Sampled with a function); "
         "equality constraints 'glue' are exact: solref and solimp are "
-        "ignored; dry friction of joints 'ja', 'jb' is regularised: they drift slowly instead of sticking",
+        "ignored; dry friction of joints 'ja', 'jb' is regularized: they creep instead of sticking",
     ),
 }
 #: Features of the file without effect.

@@ -251,7 +251,7 @@ def test_a_body_leaves_a_stiff_stop(method, stiffness, tolerance):
 @plain
 @pytest.mark.parametrize("method", ["rosenbrock", "radau"])
 def test_friction_breaks_away(method):
-    """The force t overcomes the regularised friction of 1 N after a second; q(4) = 4.5 m with Coulomb friction.
+    """The force t overcomes the regularized friction of 1 N after a second; q(4) = 4.5 m with Coulomb friction.
 
     Above 20 friction velocities, the friction is 1 N to round-off, so that creeping adds at most this velocity. Each
     step may add its tolerance to q and qd, which are at most 4.5 m and m/s. Errors of qd last for up to 4 s.

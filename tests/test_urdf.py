@@ -323,7 +323,7 @@ def test_an_unphysical_inertia_gives_a_warning_or_an_error(write):
 def test_damping_and_friction_act_at_the_joint(write):
     model = rb.load(write(changed("</joint>", '<dynamics damping="0.5" friction="0.1"/></joint>')))
     assert (model.damping[0], model.friction[0]) == (0.5, 0.1)
-    # at 100 times the friction velocity, the regularised friction is lower by 5e-5
+    # at 100 times the friction velocity, the regularized friction is lower by 5e-5
     np.testing.assert_allclose(model.passive_forces([0.3], [1.0]), [-0.6], atol=1e-5)
 
 

@@ -59,10 +59,10 @@ class Actuator(Drive):
         `no_load_speed`. The curve is linear between the points and constant beyond them. Points at negative velocities
         describe braking.
     gear_friction : float or one for each sample
-        Friction of the gear per torque of the motor, from 0 to 1. The friction is regularised: use the `gear_friction`
+        Friction of the gear per torque of the motor, from 0 to 1. The friction is regularized: use the `gear_friction`
         of a `DryFriction` for a gear that sticks.
     gear_friction_velocity : float or one for each sample, rad/s or m/s
-        Velocity v0 below which the friction of the gear is reduced. Joints drift slowly instead of sticking.
+        Velocity v0 below which the gearbox friction is reduced. Loaded joints creep instead of sticking.
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     name : str, optional

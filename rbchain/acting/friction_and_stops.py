@@ -51,7 +51,7 @@ class DryFriction(Force):
 
     Notes
     -----
-    A joint cannot also have the regularised friction of `PassiveForces`. Only some methods of `simulate` support dry
+    A joint cannot also have the regularized friction of `PassiveForces`. Only some methods of `simulate` support dry
     friction; see there.
 
     Drives that lift a weight through a gear with a `gear_friction` of c have an efficiency of 1 - c. To move the joint
@@ -165,7 +165,7 @@ def flatten_friction(
 ) -> list[tuple[int, int, int, int]]:
     if np.any(model.friction[..., i] != 0.0) or np.any(model.static_friction[..., i] != 0.0):
         raise ArgumentError(
-            f"{what}: the joint also has the regularised friction of PassiveForces. Use one of the two: "
+            f"{what}: the joint also has the regularized friction of PassiveForces. Use one of the two: "
             "to use DryFriction, set the friction of PassiveForces to 0"
         )
     full, first = force.with_defaults(), len(numbers.columns)

@@ -132,7 +132,7 @@ class Editing(Attributes):
         Notes
         -----
         The rotor has the kinetic energy of its rotation relative to the link which carries it. This is the usual model
-        for large gear ratios (Spong 1987). The friction is regularised, as in `PassiveForces`; a `DryFriction` of the
+        for large gear ratios (Spong 1987). The friction is regularized, as in `PassiveForces`; a `DryFriction` of the
         joint sticks.
 
         References

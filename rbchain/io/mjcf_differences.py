@@ -158,7 +158,7 @@ def _changed(source: Source, forces: Forces, exact: list[int]) -> dict[str, list
     sleeping = [model.tree_bodyadr[tree] for tree in asleep if source.enabled("sleep")]
     return {
         "equality constraints {} are exact: solref and solimp are ignored": [_equality(source, i) for i in exact],
-        "dry friction of joints {} is regularised: they drift slowly instead of sticking": _joints(source, rough),
+        "dry friction of joints {} is regularized: they creep instead of sticking": _joints(source, rough),
         "dry friction of joints {} acts along body axes, and not along world axes": _joints(source, floating),
         "positions of joints {} are relative to the pose in the file: ref is not added": _joints(source, moved),
         "activations of keyframes {} are not read: lags of controls start at zero": [

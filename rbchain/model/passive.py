@@ -37,11 +37,11 @@ class PassiveForces(Value):
         Viscous damping.
     friction, static_friction : float or (dofs,) array, N m (N)
         Sliding friction, and its maximum at low velocities (Stribeck effect). By default there is no Stribeck effect.
-        Dry friction is regularised: the joint drifts slowly instead of sticking.
+        Dry friction is regularized: a loaded joint creeps instead of sticking.
     stribeck_velocity : float or (dofs,) array, rad/s (m/s)
         Velocity at which the Stribeck effect has decreased to one half.
     friction_velocity : float or (dofs,) array, rad/s (m/s)
-        Velocity of the regularisation: at lower velocities, dry friction is roughly proportional to the velocity.
+        Velocity of the regularization: at lower velocities, dry friction is roughly proportional to the velocity.
     stop_lower, stop_upper : float or (dofs,) array, rad (m)
         Positions at which the elastic stops begin; none by default.
     limit_stiffness : float or (dofs,) array, N m/rad (N/m)

@@ -53,7 +53,7 @@ def test_a_cubic_spring_gives_the_duffing_oscillator(cubic):
 
 
 def test_coulomb_friction_decelerates_a_fast_slider_at_a_constant_rate():
-    """The regularised friction is below Coulomb's by a share of (friction_velocity / v)^2 / 2, at most 2e-12."""
+    """The regularized friction is below Coulomb's by a share of (friction_velocity / v)^2 / 2, at most 2e-12."""
     motion = slider(friction=3.0, friction_velocity=1e-6).simulate(
         columns(0.0, 0.0, 1.0), columns(3.0, -3.0, 2.5), 1.0, save_at=5, **TIGHT
     )
@@ -64,7 +64,7 @@ def test_coulomb_friction_decelerates_a_fast_slider_at_a_constant_rate():
 
 @pytest.mark.parametrize(("forwards", "backwards"), [(4.0, 2.0), (1.0, 3.5), (3.0, 0.0), (0.0, 3.0)])
 def test_friction_may_differ_between_the_two_directions(forwards, backwards):
-    """The regularised friction is below Coulomb's by a share of (friction_velocity / v)^2 / 2, at most 5e-13."""
+    """The regularized friction is below Coulomb's by a share of (friction_velocity / v)^2 / 2, at most 5e-13."""
     model = slider(
         friction=(forwards + backwards) / 2, friction_asymmetry=(forwards - backwards) / 2, friction_velocity=1e-6
     )

@@ -32,7 +32,7 @@ from .contact_mode_changes import (
     start_sliding_of_contact,
     tangent_force,
 )
-from .contact_modes import REGULARISATION, prepare_element, solve_forces
+from .contact_modes import REGULARIZATION, prepare_element, solve_forces
 from .contact_newton import eliminate_rows, least_proximal, linearise
 from .contact_residuals import add_to_velocities, apply_change, largest_missing_velocity, largest_residual
 from .contact_solver import solve_contacts
@@ -299,7 +299,7 @@ def restore_velocities(contacts, lane):
 
 @routine
 def follow_modes(contacts, modes, numbers, rest, lane):
-    """Choose modes from forces with a diagonal added to W, which is reduced in steps from 1 to REGULARISATION.
+    """Choose modes from forces with a diagonal added to W, which is reduced in steps from 1 to REGULARIZATION.
 
     With a large diagonal, the rows hardly depend on each other. Each solution starts from the previous solution. A step
     that fails is repeated with a smaller reduction. The last forces are almost equal to the forces of `solve_forces` in
@@ -311,8 +311,8 @@ def follow_modes(contacts, modes, numbers, rest, lane):
         rows[row, mode.RIGHT, lane] = contacts.matrix[row, row, lane]
         contacts.rows[row, contact.FREE_VELOCITY, lane] = contacts.rows[row, contact.VELOCITY, lane]
     added, reduction = 1.0 / LARGEST_REDUCTION, LARGEST_REDUCTION
-    while added > REGULARISATION and reduction < SMALLEST_REDUCTION:
-        smaller = max(reduction * added, REGULARISATION)
+    while added > REGULARIZATION and reduction < SMALLEST_REDUCTION:
+        smaller = max(reduction * added, REGULARIZATION)
         if solve_with_diagonal(smaller, contacts, modes, tolerance, lane):
             added, reduction = smaller, max(reduction * reduction, LARGEST_REDUCTION)
         else:

@@ -34,11 +34,11 @@ from .contact_responses import add_responses
 # to this number is closed.
 CLOSED_GAP, ROUND_OFF, CLOSED_ROUND_OFF = 1e-10, 1e-15, 10.0
 # The number that is added to the diagonal of active constraints, relative to the largest diagonal entry of the element.
-REGULARISATION = 1e-8
+REGULARIZATION = 1e-8
 # No force moves a row whose diagonal entry is below this fraction of the largest diagonal entry of its element.
 IMMOBILE = 1e-12
 # Active constraints fix another row if they reduce its response to a force to less than this fraction. The error of the
-# solution for the forces is about REGULARISATION.
+# solution for the forces is about REGULARIZATION.
 AT_REST = 1e-6
 # The direction of sliding hardly turns if the speed is below this number, m/s, or below VELOCITY_ERRORS times the error
 # of the velocity. Otherwise, the errors of a step would turn the friction of a contact that starts to slide at random,
@@ -182,7 +182,7 @@ def factor_held_rows(contacts, modes, k):
                 both = held & (rows[column, mode.INVERSE, k] > zero)
                 E[row, column, k] = select(both, response_of_force(row, column, contacts, modes, k), nothing)
             A[row, column, k] = E[row, column, k]
-        extra = constant_like(rows, REGULARISATION) * rows[row, mode.SCALE, k]
+        extra = constant_like(rows, REGULARIZATION) * rows[row, mode.SCALE, k]
         A[row, row, k] = select(held, A[row, row, k] + extra, one + nothing)
     for c in range(m):
         held = rows[c, mode.INVERSE, k] > zero
