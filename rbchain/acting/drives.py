@@ -217,7 +217,7 @@ class PID(DriveWithModel):
     feedforward_time_constant : float or one for each sample, s
         Time constant T of a first-order lag of the feedforward, for motors whose torque builds up with a delay. The
         force z that acts follows T dz/dt = feedforward - z and starts at z = 0. Without a lag, it is 0 for all samples.
-        "rosenbrock", "radau", derivatives of motions and linear analysis do not support a lag.
+        "rosenbrock", "radau", sensitivities and linear analysis do not support a lag.
     name : str, optional
         Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
