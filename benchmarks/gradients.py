@@ -1,4 +1,4 @@
-"""Time derivatives of motions: sensitivities of `simulate` against central differences in the same lanes.
+"""Measure the run time of sensitivities: `simulate` against central differences in the same lanes.
 
     python benchmarks/gradients.py
 
