@@ -12,7 +12,7 @@ from .fuzz import cases
 from .mechanisms import CHUNKS, MECHANISMS, TREES_PER_CHUNK, random_trees
 from .quantities import Magnitudes, random_state
 
-collect_ignore = ["oracles/drake_sdf.py"]  # needs Drake, which the tests do not need
+collect_ignore = [f"oracles/{name}.py" for name in ("drake_sdf", "drake_linear", "exudyn_modes")]  # need other packages
 STATES_PER_TREE = 3
 QUICK_TREES = 3
 HANG_LIMIT = 1800.0  # s; ends a test that hangs, never one that runs on a busy machine

@@ -274,3 +274,23 @@ def test_results_of_the_linear_analysis_can_be_pickled():
         copy = pickle.loads(pickle.dumps(found))
         assert type(copy) is type(found)
         np.testing.assert_array_equal(copy[1].success, found[1].success)
+
+
+@PLAIN
+def test_samples_of_a_loop_may_need_different_independent_coordinates():
+    """x = L cos a and y = L sin a: at a = 0 only y moves, and at a = pi/2 only x, with w^2 = (k2 - k1) / m."""
+    k, m = np.array([[1.0, 5.0], [7.0, 2.0]]), np.array([1.5, 0.8])
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    for name, axis, mass in zip("xy", ((1, 0, 0), (0, 1, 0)), m, strict=True):
+        builder.add_body(name, joint=rb.Prismatic(axis), inertia=rb.Inertia(mass))
+    builder.add_constraint(rb.DistanceConstraint("rod", "x", "y", point_a=(0, 0, 0), point_b=(0, 0, 0), length=0.7))
+    model = builder.build().vary(stiffness=k)
+    rest = model.equilibrium([[0.7, 0.0], [0.0, 0.7]])
+    assert rest.success.all()
+    assert rest.stable.all()
+    found = model.modes(rest.q)
+    assert found.success.all()
+    w = np.sqrt(abs(k[:, 1] - k[:, 0]) / m[::-1])
+    np.testing.assert_allclose(found.frequency[:, 0] * 2 * np.pi, w, rtol=1e-12)
+    alone = model[1].modes(rest.q[1])
+    np.testing.assert_array_equal(found.eigenvalue[1], alone.eigenvalue)

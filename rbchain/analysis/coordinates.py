@@ -68,34 +68,49 @@ def free_dofs(conditions: Conditions) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(~is_placed), np.flatnonzero(~is_driven)
 
 
-def independent_positions(conditions: Conditions, points: OperatingPoints) -> tuple[np.ndarray, np.ndarray]:
-    """Choose the degrees of freedom (p,) whose changes are states, and compute the changes of all by them.
+def tangent_bases(conditions: Conditions, points: OperatingPoints) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the changes of the positions that keep loops closed, for groups of samples with equal numbers of changes.
 
-    Returns
-    -------
-    positions : (p,) array of int
-    changes : (rows, nv, p) array
-        NaN where the chosen degrees of freedom do not determine the others.
+    A group consists of its samples (rows,), and of changes (rows, nv, p) of all positions by independent numbers. They
+    are orthonormal, and the changes of a sample do not depend on the others.
     """
     dofs, _ = free_dofs(conditions)
-    if conditions.has_loops:
-        return independent_changes(points.closed[:, 0], dofs)
-    return dofs, _copies(dofs, points)
+    if not conditions.has_loops:
+        return [(np.arange(len(points.q)), _copies(dofs, points))]
+    bases, ranks = _bases(points.closed[:, 0][:, :, dofs])
+    groups = (np.flatnonzero(ranks == rank) for rank in np.unique(ranks))
+    return [(rows, bases[rows][:, :, : ranks[rows[0]]]) for rows in groups]
+
+
+def coordinates_of_groups(conditions: Conditions, points: OperatingPoints) -> list[tuple[np.ndarray, Coordinates]]:
+    """Choose the states of the linear models for groups of samples (rows,), so that no sample depends on the others."""
+    rows = np.arange(len(points.q))
+    if conditions.has_loops and len(rows):
+        choices = [_own_choices(points.closed[:, 0], dofs) for dofs in free_dofs(conditions)]
+        groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
+        for row in np.flatnonzero(points.is_finite):
+            groups.setdefault(tuple(tuple(choice[row].tolist()) for choice in choices), []).append(int(row))
+        members = [np.array(group) for group in groups.values()] or [rows[:0]]
+    else:
+        members = [rows]
+    return [(group, coordinates_of(conditions, points.rows(group))) for group in members]
 
 
 def coordinates_of(conditions: Conditions, points: OperatingPoints) -> Coordinates:
     """Choose the states of the linear models of a batch."""
     n, rows, m = conditions.model.nv, len(points.q), conditions.actions.integrals
     _, velocities = free_dofs(conditions)
-    positions, of_q = independent_positions(conditions, points)
+    positions, _ = free_dofs(conditions)
     if conditions.has_loops:
+        positions, of_q = independent_changes(points.closed[:, 0], positions)
         velocities, of_qd = independent_changes(points.closed[:, 0], velocities)
         # the velocities that an independent position changes, without the changes of the independent velocities
         by_q = points.closed[:, 1] @ of_q
         by_q = by_q - of_qd @ by_q[:, velocities]
         by_q[:, velocities] = np.where(np.isfinite(by_q[:, velocities]), 0.0, np.nan)  # without round-off
     else:
-        of_qd, by_q = _copies(velocities, points), np.zeros((rows, n, len(positions)))
+        of_q, of_qd = _copies(positions, points), _copies(velocities, points)
+        by_q = np.zeros((rows, n, len(positions)))
     p, v = len(positions), len(velocities)
     of_positions, of_velocities = np.zeros((2, rows, n, p + v + m))
     of_positions[:, :, :p], of_velocities[:, :, :p], of_velocities[:, :, p : p + v] = of_q, by_q, of_qd
@@ -120,20 +135,15 @@ def independent_changes(projection: np.ndarray, dofs: np.ndarray) -> tuple[np.nd
     changes : (samples, n, p) array
         NaN for samples in which the chosen degrees of freedom do not determine the others.
     """
-    from scipy.linalg import qr  # slow to import, and only closed loops need it
-
-    projection = projection[:, :, dofs]
     is_finite = np.isfinite(projection).all((1, 2))
-    left, values, _ = np.linalg.svd(np.where(is_finite[:, None, None], projection, 0.0), full_matrices=False)
-    ranks = (values > SMALLEST_PROJECTION).sum(-1)
+    bases, ranks = _bases(projection[:, :, dofs])
     rank = int(np.bincount(ranks[is_finite]).argmax()) if is_finite.any() else 0
-    bases = left[:, :, :rank]  # orthonormal changes that keep the loops closed
+    bases = bases[:, :, :rank]
     is_regular = is_finite & (ranks == rank)
     found = np.flatnonzero(is_regular)
     best, chosen = -1.0, np.zeros(0, int)
     for sample in found[:: max(1, len(found) // MOST_CANDIDATES)]:
-        _, pivots = qr(bases[sample][dofs].T, mode="r", pivoting=True)[:2]
-        candidate = np.sort(dofs[pivots[:rank]])
+        candidate = _own_choice(bases[sample], dofs)
         if np.array_equal(candidate, chosen):
             continue
         worst = _smallest(bases[found][:, candidate])
@@ -146,6 +156,31 @@ def independent_changes(projection: np.ndarray, dofs: np.ndarray) -> tuple[np.nd
         changes[is_regular] = bases[is_regular] @ np.linalg.inv(selected[is_regular])
         changes[np.ix_(is_regular, chosen)] = np.eye(rank)  # without round-off
     return chosen, changes
+
+
+def _bases(projection: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return orthonormal changes that keep the loops closed, and their numbers (samples,); 0 if they are not finite.
+
+    `projection` (samples, n, m) maps m changes to changes that keep the loops closed. The first columns of the result
+    (samples, n, ...) are the changes.
+    """
+    is_finite = np.isfinite(projection).all((1, 2))
+    left, values, _ = np.linalg.svd(np.where(is_finite[:, None, None], projection, 0.0), full_matrices=False)
+    return left, (values > SMALLEST_PROJECTION).sum(-1)
+
+
+def _own_choices(projection: np.ndarray, dofs: np.ndarray) -> list[np.ndarray]:
+    """Return the independent degrees of freedom that each sample would choose alone."""
+    bases, ranks = _bases(projection[:, :, dofs])
+    return [_own_choice(basis[:, :rank], dofs) for basis, rank in zip(bases, ranks, strict=True)]
+
+
+def _own_choice(basis: np.ndarray, dofs: np.ndarray) -> np.ndarray:
+    """Return the degrees of freedom (p,) among `dofs` that determine the changes of a basis (n, p) best."""
+    from scipy.linalg import qr  # slow to import, and only closed loops need it
+
+    _, pivots = qr(basis[dofs].T, mode="r", pivoting=True)[:2]
+    return np.sort(dofs[pivots[: basis.shape[1]]])
 
 
 def _smallest(selected: np.ndarray) -> float:

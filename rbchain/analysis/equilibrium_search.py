@@ -30,7 +30,7 @@ from ..acting.coordinates import joints_of_dofs
 from ..acting.user_forces import UserForces
 from ..errors import ArgumentError
 from ..simulate.loops import held_dofs
-from .coordinates import independent_positions
+from .coordinates import tangent_bases
 from .eigenvalues import tolerance
 from .operating_points import Conditions, OperatingPoints, operating_points, positions_at_rest, prescribed_states
 
@@ -128,9 +128,8 @@ class Search:
         states = self.q[rows], self.qd[rows], self.integrals[rows]
         return operating_points(self.conditions, states, tau, self.t, rows)
 
-    def reduced(self, points: OperatingPoints) -> Reduced:
-        """Return the equations in independent coordinates; NaN for samples in singular configurations."""
-        positions, G = independent_positions(self.conditions, points)
+    def reduced(self, points: OperatingPoints, G: np.ndarray) -> Reduced:
+        """Return the equations in independent coordinates, with the changes G (rows, nv, p) of the positions."""
         of_positions = np.swapaxes(G, 1, 2)
         mass, force, is_regular = of_positions @ points.M @ G, _times(of_positions, points.forces), points.is_finite
         is_regular &= np.isfinite(mass).all((1, 2))
@@ -138,10 +137,10 @@ class Search:
         size = 1.0 / np.sqrt(diagonal)
         changes = G * size[:, None]
         fixed = np.swapaxes(np.where(is_regular[:, None, None], changes, 0.0)[:, self.fixed], 1, 2)
-        free = np.eye(len(positions)) - fixed @ np.linalg.pinv(fixed, rcond=1e-10) if len(self.fixed) else None
+        free = np.eye(G.shape[2]) - fixed @ np.linalg.pinv(fixed, rcond=1e-10) if len(self.fixed) else None
         joint_forces = force
-        if self.conditions.has_loops and len(positions):  # with the same power, without the forces of constraints
-            safe = np.where(is_regular[:, None, None], mass, np.eye(len(positions)))
+        if self.conditions.has_loops and G.shape[2]:  # with the same power, without the forces of constraints
+            safe = np.where(is_regular[:, None, None], mass, np.eye(G.shape[2]))
             joint_forces = _times(points.M @ G, np.linalg.solve(safe, force[:, :, None])[:, :, 0])
         largest = np.where(is_regular, abs(joint_forces).max(-1, initial=0.0), np.inf)
         return Reduced(changes, free, fixed, force * size, largest)
@@ -176,27 +175,47 @@ class Search:
             most = min(most, FORCES_ONLY)
         # a step after the search in lanes would only change the round-off
         first = 0.0 if self.descends else np.inf
-        rows, best = np.arange(self.conditions.samples), np.full(self.conditions.samples, first)
+        best = np.full(self.conditions.samples, first)
+        rows = np.arange(self.conditions.samples)
         points = self.points_at(rows, self.tau)
         _refuse_moving(self.conditions, points)
+        moving = [(rows, points)]
         for iteration in range(most + 1):
-            reduced = self.reduced(points)
-            if len(self.fixed):
-                self.balance(rows, points, reduced)
-                points = self.points_at(rows, self.tau)
-                reduced = self.reduced(points)
-            K = self.stiffness(rows, points, reduced)
-            error = abs(points.error).max(-1, initial=0.0)
-            residual = np.where(error > LARGEST_ERROR, np.inf, reduced.largest)
-            success = residual <= LARGEST_RESIDUAL * self.scale[rows]
-            self.residual[rows], self.success[rows] = residual, success
-            improves = ~(residual > 0.5 * best[rows])
-            best[rows] = np.fmin(best[rows], residual)
-            is_active = np.isfinite(reduced.largest) & ~(success & ~improves) & (residual > 0.0)
-            if iteration == most or not is_active.any():
+            groups = [
+                (rows[own], points.rows(own), G)
+                for rows, points in moving
+                for own, G in tangent_bases(self.conditions, points)
+            ]
+            moved = [self.step(*group, best, iteration == most) for group in groups]
+            moving = [found for found in moved if found is not None]
+            if not moving:
                 break
-            rows = rows[is_active]
-            points = self.move(rows, points.error[is_active], reduced.rows(is_active), K[is_active])
+
+    def step(
+        self, rows: np.ndarray, points: OperatingPoints, G: np.ndarray, best: np.ndarray, is_last: bool
+    ) -> tuple[np.ndarray, OperatingPoints] | None:
+        """Store the residuals of a group of samples, and move the samples that are not at rest by one step.
+
+        G (rows, nv, p) are the changes of the positions, and `best` (samples,) the smallest residuals so far. Returns
+        the samples that moved, and the derivatives there; None if no sample moved.
+        """
+        reduced = self.reduced(points, G)
+        if len(self.fixed):
+            self.balance(rows, points, reduced)
+            points = self.points_at(rows, self.tau)
+            reduced = self.reduced(points, G)
+        K = self.stiffness(rows, points, reduced)
+        error = abs(points.error).max(-1, initial=0.0)
+        residual = np.where(error > LARGEST_ERROR, np.inf, reduced.largest)
+        success = residual <= LARGEST_RESIDUAL * self.scale[rows]
+        self.residual[rows], self.success[rows] = residual, success
+        improves = ~(residual > 0.5 * best[rows])
+        best[rows] = np.fmin(best[rows], residual)
+        is_active = np.isfinite(reduced.largest) & ~(success & ~improves) & (residual > 0.0)
+        if is_last or not is_active.any():
+            return None
+        rows = rows[is_active]
+        return rows, self.move(rows, points.error[is_active], reduced.rows(is_active), K[is_active])
 
     @property
     def descends(self) -> bool:
@@ -245,17 +264,24 @@ class Search:
         for halving in range(MOST_HALVINGS):
             self.q = self.moved(rows, start, share[:, None] * change)
             found = self.points_at(rows, self.tau)
-            after = self.reduced(found)
+            largest, free_size = self.sizes(found)
             if len(self.conditions.integrated) or halving == MOST_HALVINGS - 1:
-                is_open &= ~np.isfinite(after.largest)
+                is_open &= ~np.isfinite(largest)
             else:
                 at_end = np.einsum("si,si->s", found.forces, change)
-                free_size = np.linalg.norm(after.free_force(), axis=-1)
                 is_open &= ~((at_end >= -OVERSHOOT * along) | (free_size <= 0.9 * size))
             if not is_open.any():
                 break
             share = np.where(is_open, 0.5 * share, share)
         return found
+
+    def sizes(self, points: OperatingPoints) -> tuple[np.ndarray, np.ndarray]:
+        """Return the largest unbalanced joint forces, and the norms of the forces in free directions, (rows,) each."""
+        largest, norm = np.zeros((2, len(points.q)))
+        for own, G in tangent_bases(self.conditions, points):
+            reduced = self.reduced(points.rows(own), G)
+            largest[own], norm[own] = reduced.largest, np.linalg.norm(reduced.free_force(), axis=-1)
+        return largest, norm
 
     def moved(self, rows: np.ndarray, q: np.ndarray, change: np.ndarray) -> np.ndarray:
         """Return the positions (samples, nq) after changes (rows, nv) of some samples."""
@@ -270,14 +296,14 @@ class Search:
         is_stable = np.zeros(self.conditions.samples, bool)
         rows = np.flatnonzero(self.success)
         points = self.points_at(rows, self.tau)
-        _, G = independent_positions(self.conditions, points)
-        if not len(held):
-            is_stable[rows] = self._are_stable(points, G)
-            return is_stable
-        for row, changes in enumerate(G):  # a basis of the directions in which the held joints stay
-            left, values, _ = np.linalg.svd(changes[held].T)
-            free = changes @ left[:, int((values > 1e-10).sum()) :]
-            is_stable[rows[row]] = self._are_stable(points.rows(np.array([row])), free[None])[0]
+        for own, G in tangent_bases(self.conditions, points):
+            if not len(held):
+                is_stable[rows[own]] = self._are_stable(points.rows(own), G)
+                continue
+            for row, changes in zip(own, G, strict=True):  # a basis of the directions in which the held joints stay
+                left, values, _ = np.linalg.svd(changes[held].T)
+                free = changes @ left[:, int((values > 1e-10).sum()) :]
+                is_stable[rows[row]] = self._are_stable(points.rows(np.array([row])), free[None])[0]
         return is_stable
 
     def _are_stable(self, points: OperatingPoints, Z: np.ndarray) -> np.ndarray:

@@ -18,11 +18,13 @@ from ..model.arguments import SampleArrays
 from ..plots import campbell
 from ..simulate.request import checked_times
 from . import mode_motions
-from .coordinates import Coordinates, coordinates_of
+from .coordinates import Coordinates, coordinates_of_groups
 from .eigenvalues import Eigenpairs, eigenpairs_of, eigenpairs_of_conservative, tolerance
 from .equations_of_states import state_equations
 from .mode_order import order_by_shape
 from .operating_points import (
+    Conditions,
+    OperatingPoints,
     checked_integrals,
     conditions_of,
     given_states,
@@ -162,17 +164,17 @@ def modes(
     of_samples = checked_integrals(conditions, sums)
     state = given_states(conditions, states, t_of_samples)
     points = operating_points(conditions, (*state, of_samples), states[2], t_of_samples)
-    coordinates = coordinates_of(conditions, points)
-    A, _, _ = state_equations(conditions, points, coordinates, np.zeros((*points.qdd.shape, 0)))
-    P = coordinates.of_positions
-    is_usable = points.is_finite & np.isfinite(A).all((1, 2)) & np.isfinite(P).all((1, 2))
-    used = np.flatnonzero(is_usable)
-    found = _modes_of_samples(A[used], P[used], points.M[used], coordinates)
-    most = max([len(pairs.values) for pairs in found], default=len(coordinates.positions))
+    found: dict[int, Eigenpairs] = {}
+    least = 0
+    for group, coordinates in coordinates_of_groups(conditions, points):
+        found |= _modes_of_group(conditions, points.rows(group), coordinates, group)
+        least = max(least, len(coordinates.positions))
+    most = max([len(pairs.values) for pairs in found.values()], default=least)
+    is_usable = np.isin(np.arange(conditions.samples), list(found))
     count = np.zeros(conditions.samples, np.int64)
     values = np.full((conditions.samples, most), np.nan, complex)
     shapes = np.full((conditions.samples, most, model.nv), np.nan, complex)
-    for sample, pairs in zip(used, found, strict=True):
+    for sample, pairs in found.items():
         count[sample] = size = len(pairs.values)
         values[sample, :size], shapes[sample, :size] = pairs.values, pairs.positions.T
     if order == "shape":
@@ -194,6 +196,17 @@ def modes(
         q=points.q.reshape(*batch, model.nq),
         model=conditions.model,
     )
+
+
+def _modes_of_group(
+    conditions: Conditions, points: OperatingPoints, coordinates: Coordinates, samples: np.ndarray
+) -> dict[int, Eigenpairs]:
+    """Return the modes of a group of samples (rows,), without the samples that have no linear model."""
+    A, _, _ = state_equations(conditions, points, coordinates, np.zeros((*points.qdd.shape, 0)))
+    P = coordinates.of_positions
+    used = points.is_finite & np.isfinite(A).all((1, 2)) & np.isfinite(P).all((1, 2))
+    found = _modes_of_samples(A[used], P[used], points.M[used], coordinates)
+    return dict(zip(samples[used].tolist(), found, strict=True))
 
 
 def _modes_of_samples(A: FloatArray, P: FloatArray, M: FloatArray, coordinates: Coordinates) -> list[Eigenpairs]:

@@ -9,6 +9,7 @@ import rbchain as rb
 from rbchain.cli import main
 from rbchain.errors import StudyError
 
+from ..closed_chains import four_bar
 from ..mechanisms import slide
 
 pytestmark = pytest.mark.plain_python
@@ -227,6 +228,31 @@ def test_samples_of_closed_chains_have_the_results_that_each_of_them_has_alone()
     alone = results_of(model, design=design[1:2], **given)
     for name in ("frequency", "damping", "rest", "margin"):
         assert found[name][1] == alone[name][0]
+
+
+@pytest.mark.slow
+def test_results_of_closed_loops_do_not_depend_on_the_chunks():
+    """Bit for bit, although samples choose other independent coordinates."""
+    chain = four_bar()
+    measures = [{"name": f"f{k}", "quantity": "frequency", "mode": k} for k in range(2)]
+    measures += [{"name": "d", "quantity": "damping_ratio", "mode": 1}, REST | {"joint": "rocker"}]
+    study = rb.Study(
+        chain.model.replace(damping=[0.2, 0.1, 0.3], stiffness=[1.0, 2.0, 0.5]),
+        samples=9,
+        simulate={"duration": 0.02, "method": "rk4", "step": 0.01, "q": chain.model.assemble(chain.guess).tolist()},
+        drives=[rb.PID("crank", -1.0, kp=2.0, ki=0.5)],
+        measures=[*measures, MARGIN | {"joint": "crank"}],
+        vary={
+            "*.mass": rb.Dispersion(rb.Normal(1.0, 0.2), how="multiply"),
+            "crank.reference": rb.Dispersion(rb.Normal(0.0, 1.0), how="add"),
+        },
+    )
+    whole = study.plan.compute(0, 9)
+    for ends in ([0, 1, 4, 9], [0, 3, 8, 9]):
+        parts = [study.plan.compute(first, last) for first, last in pairwise(ends)]
+        for name, values in whole.items():
+            np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), values, err_msg=name)
+    assert np.isfinite([whole[m["name"]] for m in measures]).all()
 
 
 def test_a_measure_of_a_motion_needs_its_drives():

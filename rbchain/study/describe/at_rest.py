@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,16 +20,15 @@ from ...model.arguments import with_batch
 from ...simulate.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from ...facade.model import Model
     from .measures import Measure
 
 
 class AtRest:
     """The samples of a motion at rest, under the drives, forces and joint forces of the simulation.
 
-    Several measures share the equilibria and the modes, which are computed when they are first read. Each sample of a
-    model with closed loops is computed on its own, because the independent coordinates of a batch depend on all of its
-    samples, and so would the round-off of the results.
+    Several measures share the equilibria and the modes, which are computed when they are first read. Gain margins of
+    closed loops are computed one sample at a time. `Model.margins` uses the same independent coordinates for a batch,
+    so that the round-off of a sample would depend on the others.
 
     Parameters
     ----------
@@ -43,82 +41,73 @@ class AtRest:
         self._motion = motion
 
     @cached_property
-    def _parts(self) -> list[_Samples]:
-        """The samples that are computed together."""
+    def _given(self) -> dict[str, Any]:
+        """The drives, forces, joint forces and times, as arguments of the functions of the linear analysis."""
         motion = self._motion
         if motion.continuation is None:
             raise StudyError(
                 "the motion does not record its drives and joint forces, which an equilibrium needs; expected a motion "
                 "as simulate returned it, not a part of it or one from a file"
             )
-        request, model, batch = motion.continuation.request, motion.model, motion.failed.shape
+        request = motion.continuation.request
         _, drives, forces = request.given  # with the random signals, which are refused
         refuse_unsteady(drives, forces)
         times = np.where(motion.failed, 0.0, motion.end_time)
-        q = np.where(motion.failed[..., None], model.neutral(), motion.end_q)
-        tau = np.broadcast_to(request.states[2], (*batch, model.nv))
-        if not (model.constraint_names and batch):
-            return [_Samples(model, q, {"drives": drives, "forces": forces, "tau": tau, "t": times})]
-        model = with_batch(model, batch)
-        return [
-            _Samples(
-                model[i] if model.batch_shape else model,
-                q[i],
-                {
-                    "drives": [drive.of_sample(i, batch) for drive in drives],
-                    "forces": [force.of_sample(i, batch) for force in forces],
-                    "tau": tau[i],
-                    "t": times[i],
-                },
-            )
-            for i in np.ndindex(batch)
-        ]
-
-    def values(self, measure: Measure) -> np.ndarray:
-        """Return the measure of each sample (...), in SI units; NaN without an equilibrium."""
-        if len(self._parts) == 1:
-            return self._parts[0].values(measure).reshape(self._motion.failed.shape)
-        return np.reshape([part.values(measure) for part in self._parts], self._motion.failed.shape)
-
-
-@dataclass
-class _Samples:
-    """Samples at rest near positions q, with the arguments `given` of the functions of the linear analysis."""
-
-    model: Model
-    q: np.ndarray
-    given: dict[str, Any]
+        return {"drives": drives, "forces": forces, "tau": request.states[2], "t": times}
 
     @cached_property
     def _equilibrium(self) -> Equilibrium:
-        return self.model.equilibrium(self.q, **self.given)
+        motion, given = self._motion, self._given
+        q = np.where(motion.failed[..., None], motion.model.neutral(), motion.end_q)
+        return motion.model.equilibrium(q, **given)
 
     @cached_property
     def _positions(self) -> dict[str, Any]:
         """The arguments of an equilibrium for the functions of the linear analysis; any state where there is none."""
         found = self._equilibrium
-        q = np.where(found.success[..., None], found.q, self.model.neutral())
+        q = np.where(found.success[..., None], found.q, self._motion.model.neutral())
         return {"q": q, "integrals": np.where(found.success[..., None], found.integrals, 0.0)}
 
     @cached_property
     def _modes(self) -> Modes:
-        return self.model.modes(**self._positions, **self.given)
+        return self._motion.model.modes(**self._positions, **self._given)
 
     def values(self, measure: Measure) -> np.ndarray:
         """Return the measure of each sample (...), in SI units; NaN without an equilibrium."""
-        model, success = self.model, self._equilibrium.success
-        if self.q.ndim == 1 and not success:  # a single position must close the loops
+        model, success = self._motion.model, self._equilibrium.success
+        if not (success.ndim or success):  # a single position must close the loops
             return np.array(np.nan)
         if measure.quantity == "equilibrium":
             changes = model.difference(model.neutral(), self._equilibrium.q)
             values = changes[..., dof_index(model, f"Measure {measure.name!r}", measure.joint, measure.dof)]
         elif measure.quantity == "gain_margin":
-            values = model.margins(**self._positions, **self.given, cut=cut_of(measure)).gain_margin
+            values = self._gain_margins(cut_of(measure))
         else:
             of_modes = getattr(self._modes, measure.quantity)
             is_known = measure.mode < of_modes.shape[-1]  # samples may have different numbers of modes
             values = of_modes[..., measure.mode] if is_known else np.full(success.shape, np.nan)
         return np.where(success, values, np.nan)
+
+    def _gain_margins(self, cut: Any) -> np.ndarray:
+        """Return the gain margins (...) of a loop."""
+        model, batch, given, found = self._motion.model, self._motion.failed.shape, self._given, self._positions
+        if not (model.constraint_names and batch):
+            return model.margins(**found, **given, cut=cut).gain_margin
+        several, margins = with_batch(model, batch), np.full(batch, np.nan)
+        tau = np.broadcast_to(given["tau"], (*batch, model.nv))
+        for i in np.argwhere(self._equilibrium.success):
+            sample = tuple(i.tolist())
+            alone = several[sample] if several.batch_shape else several
+            margins[sample] = alone.margins(
+                found["q"][sample],
+                integrals=found["integrals"][sample],
+                cut=cut,
+                drives=[drive.of_sample(sample, batch) for drive in given["drives"]],
+                forces=[force.of_sample(sample, batch) for force in given["forces"]],
+                tau=tau[sample],
+                t=given["t"][sample],
+            ).gain_margin
+        return margins
 
 
 def cut_of(measure: Measure) -> Any:
