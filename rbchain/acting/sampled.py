@@ -98,7 +98,7 @@ class Sampled(Drive):
     measurement. With them, a simulation keeps the memory of all samples, about 5 kB for each joint and sample.
 
     All `ComputedTorque` drives must have the same period, delay, phase, latency and sensors. Other controllers can have
-    their own. With methods of fixed steps, delays and latencies can differ between samples if they are multiples of
+    their own. With fixed-step methods, delays and latencies can differ between samples if they are multiples of
     `step`, and the periods, phases and saved times too.
 
     If several controllers have an instant at the same time, they compute in the order of the drives. Controllers that

@@ -138,7 +138,7 @@ def closed_rows(
     all_states: Sequence[np.ndarray],
     states: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
-    """Return new states of some samples that satisfy the constraints of a model of the whole batch up to round-off.
+    """Return new states of some samples that satisfy the constraints of a model of the whole batch to round-off.
 
     `all_states` are q and qd of all samples, which change. `held` are the dofs whose motion is prescribed.
     """

@@ -137,7 +137,7 @@ class Stepper(CompiledSteps):
         Parameters
         ----------
         duration : float, s
-            With the methods of fixed steps, a multiple of `step`.
+            With the fixed-step methods, a multiple of `step`.
 
         Raises
         ------
