@@ -625,6 +625,10 @@ MISTAKES = {
         lambda: rb.CouplerConstraint("c", "crank", "crank", ratio=1.0),
         "couples joint 'crank' to itself",
     ),
+    "joint without a name": (
+        lambda: rb.CouplerConstraint("c", {}, "crank", ratio=1.0),
+        "joint is {}; expected the name of a joint",
+    ),
     "ratio 0": (lambda: rb.CouplerConstraint("c", "crank", "rocker", ratio=0.0), "ratio is 0; expected another number"),
     "an unknown body": (lambda: rb.BallConstraint("c", None, "cranc"), "no body 'cranc'.*crank"),
     "an unknown joint": (

@@ -33,6 +33,10 @@ def body(**arguments):
     rb.ModelBuilder().add_body("link1", joint=rb.Revolute(), inertia=ROD, **arguments)
 
 
+def joined(**arguments):
+    rb.ModelBuilder().add_constraint(rb.BallConstraint("ball", None, "link1"), **arguments)
+
+
 def simulated(**actions):
     # the numbers have to be accepted; the motion may fail
     start = np.zeros((1, 2)), np.zeros((1, 2))
@@ -94,6 +98,10 @@ ENTRIES = {
         f"Immersion: {name}": (lambda x, n=name: rb.Immersion(**{n: x}), name, np.ones(6))
         for name in ("added_mass", "added_volume", "linear_damping", "quadratic_damping")
     },
+    "add_constraint: compliance": (lambda x: joined(compliance=x), "BallConstraint 'ball': compliance", 1.0),
+    "add_constraint: relaxation_time": (
+        *(lambda x: joined(compliance=1.0, relaxation_time=x), "BallConstraint 'ball': relaxation_time", 1.0),
+    ),
     "Immersion.sphere: radius": (rb.Immersion.sphere, "radius", 1.0),
     "Immersion.cylinder: radius": (lambda x: rb.Immersion.cylinder(x, 1.0), "radius", 1.0),
     "Immersion.cylinder: length": (lambda x: rb.Immersion.cylinder(1.0, x), "length", 1.0),
@@ -173,7 +181,8 @@ BAD = {
 TAKEN = {
     "None": (
         *("Pose: rotation", "Inertia.box: rotation", "Inertia.sphere: density"),
-        *("Immersion.cylinder: mass", "Visual: color"),
+        *("Immersion.cylinder: mass", "Visual: color", "add_constraint: compliance"),
+        "add_constraint: relaxation_time",
     ),
     "text": ("Inertia.sphere: density", "density_of"),
 }

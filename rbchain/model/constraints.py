@@ -7,6 +7,7 @@ from typing import ClassVar, get_args
 
 import numpy.typing as npt
 
+from ..common.real_arrays import excerpt
 from ..errors import ModelError
 from .declared_constraint import BodyConstraint, DeclaredConstraint, Rows, name_of
 from .pose import Array, Pose
@@ -262,6 +263,10 @@ class CouplerConstraint(DeclaredConstraint):
     rows: ClassVar[Rows] = Rows("coupler")
 
     def _check_ends(self) -> None:
+        for field in ("joint", "other"):
+            joint = getattr(self, field)
+            if not isinstance(joint, str):
+                raise ModelError(f"{name_of(self)}: {field} is {excerpt(joint)}; expected the name of a joint")
         if self.joint == self.other:
             raise ModelError(f"{name_of(self)}: it couples joint {self.joint!r} to itself; expected two joints")
 

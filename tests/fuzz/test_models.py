@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import rbchain as rb
+from rbchain.model.declared_constraint import COMPLIANCES
 
 from ..quantities import Magnitudes, assert_within, computed, random_state
 from ..test_native import same
@@ -168,8 +169,13 @@ def test_arguments_of_a_body_are_refused_or_unchanged_by_a_file(tree, argument, 
         assert argument in str(error) or repr(given[i]["name"]) in str(error) or repr(JUNK[what]) in str(error), error
         ended("refused")
         return
+    check_file(model, what)
+
+
+def check_file(model, what):
+    """Check that a file keeps every bit of a model that contains this junk."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the warnings of bodies without inertia are checked above
+        warnings.simplefilter("ignore")  # of bodies without inertia
         path = Path(folder) / "model.toml"
         try:
             rb.save(model, path)
@@ -179,3 +185,45 @@ def test_arguments_of_a_body_are_refused_or_unchanged_by_a_file(tree, argument, 
         found = rb.load(path)
     same(found.description, model.description)
     ended("saved")
+
+
+JOINED = {"name": "joined", "frame_a": None, "frame_b": "b"}
+GEARED = {"name": "joined", "joint": "a", "other": "b", "ratio": 2.0}
+SOFT = {"compliance": 1e-3, "relaxation_time": 0.1}
+SOFT_JOINTS = SOFT | {"angular_compliance": 1e-2}
+#: Of each kind of constraint: its class, its arguments, and other arguments of `add_constraint`.
+CONSTRAINTS = {
+    "ball": (rb.BallConstraint, JOINED, SOFT),
+    "hinge": (rb.HingeConstraint, JOINED, SOFT_JOINTS),
+    "weld": (rb.WeldConstraint, JOINED, SOFT_JOINTS),
+    "distance": (rb.DistanceConstraint, JOINED | {"point_a": (1, 0, 0), "point_b": (0, 1, 0), "length": 1.0}, SOFT),
+    "coupler": (rb.CouplerConstraint, GEARED, {}),
+}
+ARGUMENTS = [
+    (kind, name)
+    for kind, (made, *_) in CONSTRAINTS.items()
+    for name in (*inspect.signature(made).parameters, *COMPLIANCES)
+]
+
+
+@cases(percent=5, ends=("refused", "saved"))
+@given(st.sampled_from(ARGUMENTS), st.booleans(), st.sampled_from(sorted(JUNK)))
+def test_arguments_of_a_constraint_are_refused_or_unchanged_by_a_file(of, is_compliant, what):
+    kind, argument = of
+    made, given, more = CONSTRAINTS[kind]
+    more = more if is_compliant else {}
+    builder = rb.ModelBuilder()
+    for name in ("a", "b"):
+        builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
+    junk = {argument: JUNK[what]}
+    try:
+        if argument in COMPLIANCES:
+            builder.add_constraint(made(**given), **more | junk)
+        else:
+            builder.add_constraint(made(**given | junk), **more)
+        model, _ = model_and_words(builder)
+    except rb.ModelError as error:
+        assert argument in str(error) or "'joined'" in str(error) or repr(JUNK[what]) in str(error), error
+        ended("refused")
+        return
+    check_file(model, what)

@@ -115,33 +115,44 @@ def model_and_words(builder):
 
 
 def closed(builder, q, kinds, seed):
-    """Add constraints of these kinds to a builder, which the positions q of its model satisfy; return the model."""
+    """Add constraints of these kinds to a builder, which the positions q of its model satisfy; return the model.
+
+    Constraints of kinds that start with "compliant " have random compliances.
+    """
     rng, model = np.random.default_rng(seed), builder.build()
     joints = [name for name, count in zip(model.joint_names, model.description.dof_counts, strict=True) if count == 1]
-    for i, kind in enumerate(kinds):
+    for i, name in enumerate(kinds):
+        kind = name.removeprefix("compliant ")
+        given = random_compliances(rng, kind) if kind != name else {}
         b = rng.choice(model.body_names)
         a = rng.choice([None, *(name for name in model.body_names if name != b)])
         pose_a = rb.Pose(rng.normal(size=3), random_rotation(rng))
         pose_b = model.frame_poses(q, b).inverse() @ (pose_a if a is None else model.frame_poses(q, a) @ pose_a)
         pair, points = (f"{kind}{i}", a, b), ends(point=(pose_a.translation, pose_b.translation))
         if kind == "ball":
-            builder.add_constraint(rb.BallConstraint(*pair, **points))
+            builder.add_constraint(rb.BallConstraint(*pair, **points), **given)
         elif kind == "hinge":
             axes = ends(axis=(pose_a.rotation[:, 0], pose_b.rotation[:, 0]))
-            builder.add_constraint(rb.HingeConstraint(*pair, **points, **axes))
+            builder.add_constraint(rb.HingeConstraint(*pair, **points, **axes), **given)
         elif kind == "weld":
-            builder.add_constraint(rb.WeldConstraint(*pair, pose_a=pose_a, pose_b=pose_b))
+            builder.add_constraint(rb.WeldConstraint(*pair, pose_a=pose_a, pose_b=pose_b), **given)
         elif kind == "distance":
             rod = pose_b @ rb.Pose(rng.normal(size=3))
             length = np.linalg.norm(rod.translation - pose_b.translation)
             points = ends(point=(pose_a.translation, rod.translation))
-            builder.add_constraint(rb.DistanceConstraint(*pair, **points, length=length))
+            builder.add_constraint(rb.DistanceConstraint(*pair, **points, length=length), **given)
         elif len(joints) > 1:
             joint, other = rng.choice(joints, 2, replace=False)
             x, y = (q[model.position_index[model.joint_names.index(name)]] for name in (joint, other))
             ratio = rng.normal()
             builder.add_constraint(rb.CouplerConstraint(pair[0], joint, other, ratio=ratio, offset=x - ratio * y))
     return builder.build()
+
+
+def random_compliances(rng, kind):
+    """The arguments of `add_constraint` for a compliant constraint; the fixed steps of the motions are stable."""
+    given = {"compliance": 10.0 ** rng.uniform(-8, -2), "relaxation_time": 0.05}
+    return given | ({"angular_compliance": 10.0 ** rng.uniform(-6, 0)} if kind in ("hinge", "weld") else {})
 
 
 # --- the same tree in other units -------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ PRESCRIBED = ("PrescribedAcceleration", "PrescribedVelocity", "PrescribedPositio
 #: Gravity compensation carries the bodies beyond the joint, and noise depends on the index of a coordinate.
 OF_ROOT = ("PID with gravity compensation", "Encoder")
 MODEL_BASED = ("ComputedTorque", "PID with gravity compensation")
-LOOPS = ("closed", "geared")
-FLOATING = ("floating", "geared", "water")
+LOOPS = ("closed", "geared", "compliant")
+FLOATING = ("floating", "geared", "compliant", "water")
 SAMPLED = ("Sampled", "Encoder", "Actuator")
 
 
@@ -49,7 +49,9 @@ def documented_refusals(case):
     events = case.force in CONTACTS and case.method in ("rk45", "rosenbrock")
     loops = case.mechanism in LOOPS
     needs_derivatives = case.method in ("rosenbrock", "radau") or case.way == "sensitivities"
+    needs_rigid = case.method == "moreau" or case.drive in MODEL_BASED or case.way == "sensitivities"
     found = {
+        "compliant constraints": case.mechanism == "compliant" and needs_rigid,
         "does not support": case.force in CONTACTS and case.method in ("dop853", "rk4", "implicit", "radau"),
         "float64": events and case.precision == "float32",
         "closed loops": (events and loops) or (loops and case.drive in MODEL_BASED and needs_derivatives),
@@ -92,7 +94,7 @@ def controls_a_loop(case):
 
 #: About how much longer a case with this value takes; 1 for other values.
 EFFORTS = {
-    **{"floating": 1.3, "closed": 2.0, "geared": 2.0, "water": 2.0, "long": 4.0, "divided": 1.3},
+    **{"floating": 1.3, "closed": 2.0, "geared": 2.0, "compliant": 3.0, "water": 2.0, "long": 4.0, "divided": 1.3},
     **{"rosenbrock": 4.0, "radau": 4.0, "moreau": 1.5, "sensitivities": 3.0, "varied batch": 2.2, "of_sample": 1.7},
     **{"study in chunks": 2.0, "resumed study": 2.0, "saved and loaded": 1.5, "pickled": 1.5},
     **{"SphereContact": 2.0, "EllipsoidContact": 2.5, "SphereSphereContact": 4.0, "CapsuleCapsuleContact": 6.0},
@@ -141,7 +143,7 @@ def covering_cases():
 
 #: About how much longer a simulation with this value takes to compile; 1 for other values.
 COMPILATION = {
-    **{"closed": 1.3, "geared": 1.3, "water": 1.5, "rosenbrock": 2.0, "radau": 2.0, "moreau": 1.2},
+    **{"closed": 1.3, "geared": 1.3, "compliant": 1.3, "water": 1.5, "rosenbrock": 2.0, "radau": 2.0, "moreau": 1.2},
     **{"Sampled": 1.5, "Encoder": 1.5, "UserForces": 1.1, "SpringDamper": 1.2, "Bushing": 1.2},
     **{
         "DryFriction": 1.5,
@@ -157,7 +159,7 @@ COMPILATION = {
 
 def compiled_as(case):
     """The features of a case on which its machine code depends: two cases with the same ones compile once."""
-    mechanism = {"closed": "loops", "geared": "loops", "water": "water"}.get(case.mechanism, "open")
+    mechanism = {**dict.fromkeys(LOOPS, "loops"), "water": "water"}.get(case.mechanism, "open")
     drive = (
         case.drive
         if case.drive in ("none", "UserForces")

@@ -14,6 +14,7 @@ PASSIVE = {"damping": 0.1, "stiffness": 1.0}
 #: How far "other" is from its limit at the start, rad or m.
 PLAY = 5e-3
 LONG = 25
+MISFIT, RELAXATION_TIME = 1e-5, 5e-3  # of the compliant loop, m and s
 
 
 class Mechanism:
@@ -99,6 +100,28 @@ def geared(world, builder):
     )
 
 
+def compliant_loop(world, builder):
+    """The linkage on a floating base, closed by a compliant hinge in another plane, with a gear on the rocker."""
+    world.add_body(builder, "base", None, rb.Free(), (0, 0, 1), BLOCK)
+    world.add_body(builder, "driven", "base", rb.Revolute(), (0, 0, 0), ROD)
+    options = {"passive": passive(world), "limits": limits(world, 2.0)}
+    world.add_body(builder, "coupler", "driven", rb.Revolute(), (0.3, 0, MISFIT), ROD)
+    world.add_body(builder, "other", "coupler", rb.Revolute((0, 1, 0)), (0.4, 0.1, 0), ROD, **options)
+    world.add_body(builder, "tool", "other", rb.Revolute((0, 0, 1)), (0.2, 0, 0), ROD)
+    world.add_body(builder, "rocker", "base", rb.Revolute(), (1, 0, 0), ROD)
+    world.add_body(builder, "wheel", "base", rb.Revolute(), (1, 0.5, 0), ROD)
+    ends = {name: world.scaled((x, 0, 0), length=1) for name, x in (("point_a", 0.9), ("point_b", 0.6))}
+    builder.add_constraint(
+        rb.HingeConstraint(world.name("pin"), world.name("coupler"), world.name("rocker"), **ends),
+        compliance=float(world.scaled(1e-6, mass=-1)),
+        angular_compliance=float(world.scaled(1e-4, mass=-1, length=-2)),
+        relaxation_time=RELAXATION_TIME,
+    )
+    builder.add_constraint(
+        rb.CouplerConstraint(world.name("gear"), world.name("wheel"), world.name("rocker"), ratio=-2.0)
+    )
+
+
 def in_water(world, builder):
     """A vehicle with an arm."""
 
@@ -142,6 +165,15 @@ MECHANISMS = {
     ),
     "geared": lambda world: Mechanism(
         world, geared, {"driven": (0.3, 1.0), "wheel": (-0.6, -2.0), "other": (0.2, 1.0), "tool": (-0.4, 1.0)}, 0.05
+    ),
+    "compliant": lambda world: Mechanism(
+        world,
+        compliant_loop,
+        {
+            **{"driven": (1.0, 1.0), "coupler": (-0.603577, -1.198083), "other": (2.0, 1.0), "tool": (0.2, 1.0)},
+            **{"rocker": (1.58364, 0.306035), "wheel": (-3.16728, -0.61207)},
+        },
+        0.05,
     ),
     "water": lambda world: Mechanism(
         world,

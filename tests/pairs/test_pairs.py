@@ -12,7 +12,7 @@ from .worlds import WORLDS, World
 
 ACCEPTED, REFUSED = covering_cases()
 INTERNAL = ("none", "DryFriction", "HardStops")  # forces between bodies
-FLOATING_IN_AIR = ("floating", "geared")
+FLOATING_IN_AIR = ("floating", "geared", "compliant")
 
 pytestmark = pytest.mark.plain_python
 
