@@ -155,6 +155,6 @@ _SENTENCES = {
     ),
     Status.STEP_TOO_LONG: (
         "The midpoint of a step cannot be computed. Bodies turn by about 1 rad or more in the step, or a force depends "
-        "too strongly on the velocity, such as the force of a drive that comes out of saturation. Reduce the step."
+        "too strongly on the velocity, such as the force of a stiff damper between bodies. Reduce the step."
     ),
 }
