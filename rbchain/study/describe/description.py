@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
 from ...acting.events import Event
 from ...acting.tables import action_of, drive_of
-from ...acting.wrenches import FORCES
 from ...common.real_arrays import excerpt, real_array
 from ...errors import ArgumentError, RbchainError, StudyError
 from ...facade.model import Model
@@ -22,6 +21,7 @@ from ...simulate.settings import DEFAULT_MAX_STEPS, number_of_times, times_to_sa
 from .correlations import Correlation
 from .designs import AnyDesign, GivenValues, Random, Table
 from .dispersions import Dispersion, dispersions_of
+from .forces_of_model import force_of
 from .measures import Measure
 from .model_source import ModelSource
 from .numbers import Described, Names
@@ -29,7 +29,6 @@ from .places import errors_at
 
 MOST_SAMPLES = 10**15  # a million samples per second would take thirty years
 MOST_TIMES = 10**7  # saved times of a motion
-KINDS_OF_FORCES = {force.__name__: force for force in FORCES}
 
 
 class Assembly(Described):
@@ -93,6 +92,9 @@ class Simulation(Described):
         Initial positions; the neutral ones by default.
     qd, tau : float or (nv,) array
         Initial velocities and constant joint forces; 0 by default.
+    keyframe : str, optional
+        Name of a keyframe of the model, from which `q` and `qd` are taken, and the values of the inputs of the model's
+        drives. Then `q` and `qd` must not be given.
     assemble : bool, Assembly or dict
         Whether each sample starts from the closed configuration nearest to `q`, and from the velocities nearest to `qd`
         that satisfy the constraints. `{"fixed": ["crank"]}` names joints that keep theirs. A sample that cannot be
@@ -120,6 +122,7 @@ class Simulation(Described):
     q: Any = None
     qd: Any = 0.0
     tau: Any = 0.0
+    keyframe: str | None = None
     assemble: Annotated[bool | Assembly, BeforeValidator(_expect_assembly)] = False
 
     if TYPE_CHECKING:
@@ -139,10 +142,18 @@ class Simulation(Described):
             q: npt.ArrayLike | None = None,
             qd: npt.ArrayLike = 0.0,
             tau: npt.ArrayLike = 0.0,
+            keyframe: str | None = None,
             assemble: bool | Assembly | dict[str, Any] = False,
         ) -> None: ...
 
     renamed: ClassVar[Mapping[str, str]] = {"samples": "save_at", "q0": "q", "qd0": "qd"}
+
+    @model_validator(mode="after")
+    def _check_state(self) -> Self:
+        given = [name for name in ("q", "qd") if name in self.model_fields_set]
+        if self.keyframe is not None and given:
+            raise ValueError(f"keyframe and {given[0]} are given; remove {given[0]}, because the keyframe contains it")
+        return self
 
     @model_validator(mode="after")
     def _check_times(self) -> Self:
@@ -279,7 +290,7 @@ class Description(Described):
     correlate: tuple[Correlation, ...] = ()
     simulate: Annotated[Simulation, BeforeValidator(_expect_simulation)]
     drives: tuple[Annotated[Any, BeforeValidator(_action(drive_of))], ...] | None = None  # the drives of the model
-    forces: tuple[Annotated[Any, BeforeValidator(_action(partial(action_of, kinds=KINDS_OF_FORCES)))], ...] = ()
+    forces: tuple[Annotated[Any, BeforeValidator(_action(force_of))], ...] = ()
     events: tuple[Annotated[Any, BeforeValidator(_action(partial(action_of, kinds={"Event": Event})))], ...] = ()
     outputs: Outputs = Outputs()
     measures: tuple[Measure, ...] = ()

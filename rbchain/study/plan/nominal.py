@@ -13,6 +13,7 @@ from ...common.real_arrays import excerpt, real_array
 from ...errors import StudyError
 from ...facade.model import Model
 from ..describe.description import Description, Simulation
+from ..describe.forces_of_model import forces_of
 from ..describe.model_source import ModelSource
 from ..describe.places import errors_at
 
@@ -53,11 +54,24 @@ def nominal_of(description: Description, folder: Path) -> Nominal:
             f"model is a batch of shape {model.batch_shape}; expected a model without batch axes. Describe what varies "
             "among the samples in vary"
         )
-    state = _initial_state(description.simulate, model)
+    if description.simulate.keyframe is not None:
+        model, state = _at_keyframe(description.simulate, model)
+    else:
+        state = _initial_state(description.simulate, model)
+    with errors_at("forces"):
+        forces = forces_of(description.forces, model)
     drives = tuple(model.drives) if description.drives is None else description.drives
-    actions = drives, description.forces, description.events
+    actions = drives, forces, description.events
     energy_error = any(measure.quantity == "energy_error" for measure in description.measures)
     return Nominal(model, description.simulate, *state, *actions, description.seed, energy_error)
+
+
+def _at_keyframe(simulate: Simulation, model: Model) -> tuple[Model, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return the model with the inputs of a keyframe, and the initial state of the keyframe."""
+    with errors_at("simulate.keyframe"):
+        keyframe = model.keyframes[str(simulate.keyframe)]
+        model = model.with_inputs(keyframe.inputs)
+    return model, _initial_state(simulate.model_copy(update={"q": keyframe.q, "qd": keyframe.qd}), model)
 
 
 def _initial_state(simulate: Simulation, model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

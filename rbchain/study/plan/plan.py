@@ -294,6 +294,7 @@ def plan_of(description: Description, folder: str | Path = ".", code: bool = Tru
     nominal = nominal_of(description, folder)
     if nominal.drives:  # also the drives of the model, which the identity has to contain
         description = description.model_copy(update={"drives": nominal.drives})
+    description = description.model_copy(update={"forces": nominal.forces})
     check_settings(nominal)
     check_actions(nominal)
     for i, measure in enumerate(description.measures):
