@@ -136,7 +136,7 @@ def steps(both):
 
 def saved_file(both):
     path = both.file.with_name("model.xml")
-    with pytest.warns(UserWarning, match="omits: drives"):
+    with pytest.warns(UserWarning, match="omits: keyframes"):
         rb.save(both.model, path)
     engine = mujoco.MjModel.from_xml_path(str(path))
     return [(engine.body_mass[1:], both.model.mass), (engine.body_mass, both.engine.body_mass)]

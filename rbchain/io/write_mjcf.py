@@ -1,4 +1,4 @@
-"""Writer for MJCF: bodies, joints, limits, springs, damping, visuals, sites and equality constraints.
+"""Writer for MJCF: bodies, joints, limits, springs, damping, visuals, sites, equality constraints and drives.
 
 A warning lists the elements that MJCF cannot represent. The file is written without MuJoCo.
 """
@@ -32,6 +32,7 @@ from ..model.pose import Pose, computed_pose
 from ..model.visual import Visual
 from .mjcf_source import MIN_VALUE, UNLIMITED
 from .notes import listed
+from .write_mjcf_drives import actuators_of, add_actuators
 from .xml_writing import number_text, unused_name
 
 TYPES = {"revolute": "hinge", "prismatic": "slide"}  # of degrees of freedom
@@ -70,6 +71,11 @@ class _Writer:
         #: The element of each body; the last one is the element of the world.
         self.bodies: list[Any] = []
         self.joints, self.sites = set(self.description.joint_names), set(self.description.frames)
+        kinds = zip(self.description.joint_names, self.description.joint_types, strict=True)
+        joints = [name for name, kind in kinds if kind not in QUATERNION_JOINTS]
+        self.actuators, self.lost_drives = actuators_of(self.description.drives, joints)
+        #: MuJoCo's hinge or slide for each joint and degree of freedom in it.
+        self.hinges: dict[tuple[str, int], str] = {}
 
     def text(self) -> str:
         """Write all elements, and warn of losses."""
@@ -81,6 +87,7 @@ class _Writer:
             self._add_site(frame.body, name, frame.pose)
             _add_geoms(self.bodies[frame.body], self.model.visuals.get(name, ()), frame.pose)
         self._add_constraints()
+        self._add_drives()
         self._warn()
         etree.indent(self.root)
         return etree.tostring(self.root, encoding="unicode") + "\n"
@@ -136,8 +143,9 @@ class _Writer:
                 type=TYPES[d.dof_types[dof]],
                 axis=number_text(d.axis[dof]),
             )
+            self.hinges[name, count - 1] = joint.get("name")
             self._add_forces(joint, dof)
-            self._add_limits(name, joint, dof)
+            self._add_limits(name, joint, dof, count - 1)
 
     def _add_forces(self, joint: Any, dof: int) -> None:
         d = self.description
@@ -161,14 +169,18 @@ class _Writer:
         if np.isfinite(d.limits[which]).any():
             self.lost.append(f"limits of joint {name!r}")
 
-    def _add_limits(self, name: str, joint: Any, dof: int) -> None:
+    def _add_limits(self, name: str, joint: Any, dof: int, place: int) -> None:
+        """Write the limits of a degree of freedom, the dof `place` of its joint."""
+        own = [actuator for actuator in self.actuators if (actuator.joint, actuator.dof) == (name, place)]
         lower, upper, _, effort, *_ = limits = self.description.limits[dof]
         if lower == upper:
             self._lose("position limits", name)  # MuJoCo ignores or refuses such a range
         elif np.isfinite([lower, upper]).any():
             # a range has two ends: the largest position stands for no limit
             joint.set("range", number_text(np.clip([lower, upper], -UNLIMITED, UNLIMITED)))
-        if 0.0 < effort < np.inf:
+        if own and sum(actuator.limit for actuator in own) > effort:
+            self._lose("effort limit", name)  # it does not act on drives, but MuJoCo's range does
+        elif 0.0 < effort < np.inf:
             joint.set("actuatorfrcrange", number_text((-effort, effort)))
         elif not effort:
             self._lose("effort limit 0", name)
@@ -238,6 +250,15 @@ class _Writer:
             case _:
                 assert_never(constraint)
 
+    def _add_drives(self) -> None:
+        """Write drives as actuators, and note the ones and the values that the file omits."""
+        if self.actuators:
+            add_actuators(self.root, self.actuators, self.hinges)
+        self.lost += [f"drives ({', '.join(self.lost_drives)})"] if self.lost_drives else []
+        terms = [actuator.term for actuator in self.actuators if actuator.term is not None]
+        values = [term.name for term in terms if (term.value != np.clip(0.0, term.lower, term.upper)).any()]
+        self.lost += [f"the values of inputs {', '.join(map(repr, values))}"] if values else []
+
     def _distance_at_zero(self, constraint: DistanceConstraint) -> float:
         """Distance of the points at the zero configuration. MuJoCo measures the length of a tendon relative to it."""
         points = [
@@ -269,7 +290,7 @@ class _Writer:
         meshes = any(visual.shape == "mesh" for visuals in d.visuals.values() for visual in visuals)
         lost += ["visuals that are meshes"] if meshes else []
         lost += ["collision shapes"] if d.collisions else []
-        lost += [name for name in ("drives", "sensors", "keyframes") if getattr(d, name)]
+        lost += [name for name in ("sensors", "keyframes") if getattr(d, name)]
         lost += ["the nominal model, which controllers use"] if d.nominal is not None else []
         lost += ["water and immersions"] if model.in_water else []
         if lost:
