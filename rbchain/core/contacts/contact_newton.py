@@ -326,20 +326,16 @@ def eliminate_rows(contacts, count, k):
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     for a in range(count):
         row = row_at_place(a, contacts)
-        right = rows[row, contact.RIGHT, k]
-        for c in range(a):
-            source = row_at_place(c, contacts)
-            factor = linear[a, c, k] * rows[source, contact.PIVOT, k]
+        groups = a - a % 4
+        for c in range(0, groups, 4):
+            subtract_four_rows(a, c, count, contacts, k)
+        for c in range(groups, a):
+            factor, passed = factors_of_row(linear[a, c, k], c, contacts, k)
             if any_lane(factor != zero):
-                # Without coupling, the rest of a row is zero, except for the tangents of a disc of radius zero, where
-                # the step neglects it. Each lane decides for itself, so that it does not depend on its neighbours.
-                couples = rows[source, contact.COUPLES, k] != zero
-                if any_lane(couples):
-                    passed = select(couples, factor, zero)
-                    for j in range(c + 1, count):
-                        linear[a, j, k] = linear[a, j, k] - passed * linear[c, j, k]
-                right = right - factor * rows[source, contact.RIGHT, k]
-        rows[row, contact.RIGHT, k] = right
+                for j in range(c + 1, count):
+                    linear[a, j, k] = linear[a, j, k] - passed * linear[c, j, k]
+                source = row_at_place(c, contacts)
+                rows[row, contact.RIGHT, k] = rows[row, contact.RIGHT, k] - factor * rows[source, contact.RIGHT, k]
         pivot = linear[a, a, k]
         is_regular = abs(pivot) > zero
         rows[row, contact.PIVOT, k] = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
@@ -349,3 +345,38 @@ def eliminate_rows(contacts, count, k):
         for j in range(a + 1, count):
             x = x - linear[a, j, k] * rows[row_at_place(j, contacts), contact.RIGHT, k]
         rows[row, contact.RIGHT, k] = x * rows[row, contact.PIVOT, k]
+
+
+@kernel
+def factors_of_row(entry, c, contacts, k):
+    """Return the multiples of the row at place c to subtract from a right-hand side and from a row with this entry.
+
+    Without coupling, the rest of the row at place c is zero, except for the tangents of a disc of radius zero, where
+    the step neglects it. Each lane decides for itself, so that it does not depend on its neighbours.
+    """
+    rows, source = contacts.rows, row_at_place(c, contacts)
+    factor = entry * rows[source, contact.PIVOT, k]
+    zero = nan_unless_finite(factor)
+    return factor, select(rows[source, contact.COUPLES, k] != zero, factor, zero)
+
+
+@kernel
+def subtract_four_rows(a, c, count, contacts, k):
+    """Subtract multiples of the rows at places c to c + 3 from the row at place a, which is read and written once."""
+    rows, linear, zero = contacts.rows, contacts.linear, constant_like(contacts.rows, 0.0)
+    right0, first = factors_of_row(linear[a, c, k], c, contacts, k)
+    entry = linear[a, c + 1, k] - first * linear[c, c + 1, k]
+    right1, second = factors_of_row(entry, c + 1, contacts, k)
+    entry = linear[a, c + 2, k] - first * linear[c, c + 2, k] - second * linear[c + 1, c + 2, k]
+    right2, third = factors_of_row(entry, c + 2, contacts, k)
+    entry = linear[a, c + 3, k] - first * linear[c, c + 3, k] - second * linear[c + 1, c + 3, k]
+    right3, fourth = factors_of_row(entry - third * linear[c + 2, c + 3, k], c + 3, contacts, k)
+    if any_lane((right0 != zero) | (right1 != zero) | (right2 != zero) | (right3 != zero)):
+        for j in range(c + 4, count):
+            entry = linear[a, j, k] - first * linear[c, j, k] - second * linear[c + 1, j, k]
+            linear[a, j, k] = entry - third * linear[c + 2, j, k] - fourth * linear[c + 3, j, k]
+        row = row_at_place(a, contacts)
+        right = rows[row, contact.RIGHT, k] - right0 * rows[row_at_place(c, contacts), contact.RIGHT, k]
+        right = right - right1 * rows[row_at_place(c + 1, contacts), contact.RIGHT, k]
+        right = right - right2 * rows[row_at_place(c + 2, contacts), contact.RIGHT, k]
+        rows[row, contact.RIGHT, k] = right - right3 * rows[row_at_place(c + 3, contacts), contact.RIGHT, k]
