@@ -131,6 +131,14 @@ LEFT_OUT = {
         '<general joint="ja" dyntype="filter" dynprm="0.1" forcerange="0 1"/>',
         "a lag, and a range of forces that is not symmetric around its constant force; use rb.UserForces",
     ),
+    "wide one-sided range": (
+        '<motor joint="ja" forcerange="0 1e20"/>',
+        "a range of forces that is not symmetric and wider than 1e+08; use a smaller forcerange",
+    ),
+    "infinite one-sided range": (
+        '<position joint="ja" kp="2" forcerange="-0.1 inf"/>',
+        "a range of forces that is not symmetric and wider than 1e+08; use a smaller forcerange",
+    ),
     "muscle": (
         '<muscle joint="ja" lengthrange="0 1"/>',
         "its activation is the activation of a muscle; use rb.Sampled with a function",

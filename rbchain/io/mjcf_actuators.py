@@ -29,6 +29,8 @@ NO_ACTIVATION = {
 
 #: Largest time constant in s that is no lag: MuJoCo's steps replace smaller ones by it.
 NO_LAG = 1e-15
+#: Widest range of forces, N m or N, around a middle that is not zero. The round-off of the middle is 1e-8 N m or N.
+WIDEST_RANGE = 1e8
 
 #: Name in the model of each of MuJoCo's joints, and its first degree of freedom there; None if there is only one.
 Dofs = Mapping[int, tuple[str, int | None]]
@@ -176,6 +178,8 @@ class Actuators:
             return "its force grows with the position or the velocity; use rb.UserForces"
         if law.lag and not law.by_length and self._is_clipped_around(i, law.constant):
             return "a lag, and a range of forces that is not symmetric around its constant force; use rb.UserForces"
+        if any(lower != -upper and not upper - lower <= WIDEST_RANGE for lower, upper in self._ranges(i)):
+            return f"a range of forces that is not symmetric and wider than {WIDEST_RANGE:g}; use a smaller forcerange"
         target, is_servo = int(model.actuator_trnid[i, 0]), law.is_servo
         if kind == "TENDON":
             return self._reason_of_tendon(target, is_servo)
@@ -205,10 +209,14 @@ class Actuators:
 
         Without a range, the result is False.
         """
+        return any(constant or lower != -upper for lower, upper in self._ranges(i))
+
+    def _ranges(self, i: int) -> list[tuple[float, float]]:
+        """Return the ranges of the forces of an actuator and of its joints."""
         model = self._source.model
         ranges = [model.actuator_forcerange[i]] if model.actuator_forcelimited[i] else []
         ranges += [model.jnt_actfrcrange[joint] for joint in self._driven(i) if model.jnt_actfrclimited[joint]]
-        return any(constant or lower != -upper for lower, upper in ranges)
+        return [(float(lower), float(upper)) for lower, upper in ranges]
 
     def _driven(self, i: int) -> list[int]:
         """Return MuJoCo's joints on which an actuator acts."""
