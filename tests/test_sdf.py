@@ -213,6 +213,13 @@ def test_shapes_are_read(read, tmp_path):
             {"link": INERTIAL + "<velocity_decay><linear>0.1</linear></velocity_decay>"},
             "<velocity_decay> 0.1 (link 'rod')",
         ),
+        (
+            {
+                "link": "<inertial auto='true'><mass>5</mass><pose>1 0 0 0 0 0</pose></inertial><collision name='c'>"
+                "<geometry><sphere><radius>0.1</radius></sphere></geometry></collision>"
+            },
+            "omitted from the model: <mass>, <pose> in <inertial auto> (link 'rod')",
+        ),
         ({"joint": "<physics><ode><max_force>3</max_force></ode></physics>"}, "<max_force> 3 (joint 'hinge')"),
         ({"extra": "<plugin name='p' filename='f'/>"}, "omitted from the model: <plugin> (plugin 'p')"),
         ({"extra": "<drake:joint name='j' type='planar'/>"}, "omitted from the model: <drake:joint> (joint 'j')"),

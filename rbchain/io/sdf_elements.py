@@ -203,10 +203,13 @@ def inertia_of(scope: Scope, name: str, link: Any, collisions: Sequence[Collisio
     """Return the inertia of a link in its own frame.
 
     The default of a mass is 1 kg, and of a moment of inertia about an axis 1 kg m^2. Automatic inertia is the sum of
-    the inertias of the collision shapes.
+    the inertias of the collision shapes, which does not depend on a mass, a pose or an inertia in the file.
     """
     inertial, where = link.find("inertial"), f"link {name!r}"
     if inertial is not None and inertial.get("auto", "").lower() in TRUE:
+        given = [tag for tag in ("mass", "pose", "inertia") if inertial.find(tag) is not None]
+        if given:
+            notes.put(LEFT_OUT, f"<{'>, <'.join(given)}> in <inertial auto>", where)
         return _automatic_inertia(scope, where, link, collisions)
     mass, tensor = (None if inertial is None else inertial.find(tag) for tag in ("mass", "inertia"))
     if mass is None or tensor is None or any(tensor.find(tag) is None for tag in ("ixx", "iyy", "izz")):
