@@ -122,10 +122,12 @@ def test_sensors_of_an_added_model_measure_at_its_new_place(model):
         builder.add_model(model, prefix="left/")
 
 
-@pytest.mark.parametrize("suffix", [".xml", ".urdf"])
-def test_a_format_without_sensors_and_keyframes_warns_of_them(model, tmp_path, suffix):
+@pytest.mark.parametrize(
+    ("suffix", "omitted"), [(".xml", ": sensors, keyframes"), (".urdf", "drives, sensors, keyframes")]
+)
+def test_a_format_without_sensors_and_keyframes_warns_of_them(model, tmp_path, suffix, omitted):
     single = model.lock({"thigh": (0.1, 0.2)})  # URDF has no composite joints
-    with pytest.warns(UserWarning, match="drives, sensors, keyframes"):
+    with pytest.warns(UserWarning, match=omitted):
         rb.save(single, tmp_path / f"saved{suffix}")
 
 

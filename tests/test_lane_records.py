@@ -15,7 +15,7 @@ from rbchain.core.sample.records import Stepper, carve_stepper, stepper_size
 WIDTH, FIRST = 4, 3
 RECORDS = {
     ContactModes: (modes_size, modes_in, (5,), 0),
-    ConstraintDerivatives: (constraint_derivatives_size, constraint_derivatives_in, (6, 4), 0),
+    ConstraintDerivatives: (constraint_derivatives_size, constraint_derivatives_in, (6, 4, 2), 0),
     LinearisedRate: (linearised_rate_size, carve_linearised_rate, (3, 4, 2), 2),
     Stepper: (stepper_size, carve_stepper, (7, 3), 4),
 }
