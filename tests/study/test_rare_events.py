@@ -120,6 +120,30 @@ def test_importance_sampling_with_too_few_samples_for_the_regions_is_refused():
         importance_sampling(margins, 50, 0, 300, 0.2, 20_000)
 
 
+def test_importance_sampling_of_margins_without_slope_is_refused_or_right():
+    """P(u1 > 3.09) = 1e-3 with the margins 1 and -1: a stage of 300 samples contains failures, or none."""
+    margins = lambda u: np.where(u[:, 0] > 3.0902, -1.0, 1.0)  # noqa: E731
+    refused = 0
+    for seed in range(20):
+        try:
+            assert importance_sampling(margins, 2, seed, 300, 0.2, 20_000).value == pytest.approx(1e-3, rel=0.7)
+        except rb.StudyError as error:
+            assert "the same, at the threshold or infinite in all 300 samples" in str(error)
+            refused += 1
+    assert 0 < refused < 20
+    infinite = lambda u: np.where(u[:, 0] < 0.0, np.inf, 3.0 - u[:, 0])  # noqa: E731
+    with np.errstate(divide="raise", over="raise", invalid="raise"):
+        found = importance_sampling(infinite, 2, 0, 300, 0.2, 20_000)
+    assert found.interval[0] < stats.norm.sf(3.0) < found.interval[1]
+
+
+def test_further_searches_of_importance_sampling_keep_simulations_for_the_estimate():
+    """Without simulations for a further search, half of the first samples bound the upper limit."""
+    found = importance_sampling(steep_and_flat, 2, 0, 300, 0.2, 1500)
+    assert sum(stage.simulations for stage in found.stages) <= 1500
+    assert found.interval[1] > 0.4
+
+
 def around_design_points(margins, dimension, seed):
     return form(margins, dimension, seed, 0.2, 20_000)
 

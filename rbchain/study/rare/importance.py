@@ -70,7 +70,7 @@ def importance_sampling(
     >>> found.interval[0] < 1.017e-6 < found.interval[1], found.coefficient_of_variation < 0.11
     (True, True)
     """
-    searches = _Searches(margins, dimension, seed, samples)
+    searches = _Searches(margins, dimension, seed, samples, limit)
     for _ in range(MOST_SEARCHES):
         region = searches.next_region()
         if region is None:
@@ -80,6 +80,10 @@ def importance_sampling(
     found = estimate_from(margins, searches.mixture(), seed, (samples, limit - used), wanted, searches.stages)
     low, high = found.interval
     return dataclasses.replace(found, interval=(low, min(high + searches.bound, 1.0)))
+
+
+class _NotFound(Exception):
+    """A search has not found a region."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +103,15 @@ class _Region:
 class _Searches:
     """Searches for regions of failures, each elsewhere than the previous ones.
 
-    `bound` is an upper bound of the probability of failures elsewhere, in the last stage of the last search.
+    `bound` is the estimate of an upper bound of the probability of failures elsewhere, in the last stage of the last
+    search.
     """
 
     margins: Margins
     dimension: int
     seed: int
     samples: int
+    limit: int
     stages: list[Stage] = field(default_factory=list)
     regions: list[_Region] = field(default_factory=list)
     bound: float = 0.0
@@ -127,49 +133,67 @@ class _Searches:
         return Mixture.of(shares / shares.sum(), [region.mixture for region in self.regions])
 
     def next_region(self) -> _Region | None:
-        """Return the region of a new search, or None if failures elsewhere are negligible or not found."""
-        known = sum(region.probability for region in self.regions)
-        if known > COMMON:
+        """Return the region of a new search, or None if failures elsewhere are negligible or not found.
+
+        Raises a StudyError if the first search does not find a region.
+        """
+        if sum(region.probability for region in self.regions) > COMMON:
             return None
-        base = SEARCH * len(self.regions)
-        is_elsewhere = self._elsewhere()
+        try:
+            return self._found_region()
+        except _NotFound as reason:
+            if self.regions:
+                return None
+            raise StudyError(str(reason)) from None
+
+    def _found_region(self) -> _Region:
+        """Return the region of a new search, or raise _NotFound with the reason."""
+        base, is_elsewhere = SEARCH * len(self.regions), self._elsewhere()
         mixture, sigma, has_many, is_stalled = self.start, math.inf, False, False
         spread = SEARCH_SPREAD if self.regions else SPREAD
         u, found = self.first
         for stage in range(base, base + MOST_STAGES):
             if stage > base:
+                self._check_limit()
                 u, found = self._simulated(mixture, stage, float(sigma))
             log_ratio, chosen = mixture.log_ratio(u), is_elsewhere(u)
-            if self.regions:
-                self.bound = _bound(found[chosen], log_ratio[chosen], sigma, self.samples)
-                if self.bound < NEGLIGIBLE * known or chosen.mean() < LEAST_SHARE:
-                    return None
             u, found, log_ratio = u[chosen], found[chosen], log_ratio[chosen]
+            self._check_elsewhere(found, log_ratio, sigma)
             if _is_smooth_enough(found, sigma):
                 break
             before, sigma = sigma, _smallest_sigma(found, log_ratio, sigma, spread)
             if sigma > FALL * before:
                 has_many, sigma = True, _falling_sigma(found, log_ratio, before, spread)
             if is_stalled and sigma > FALL * before:
-                if self.regions:
-                    return None
-                raise StudyError(
+                raise _NotFound(
                     "the stages of importance sampling do not come closer to the failures; expected failures in few "
                     f"regions, which {self.samples} samples can distinguish. Use a larger stage, or method='subset'"
                 )
             is_stalled = sigma > FALL * before
             fit = fitted_to_halves if has_many else fitted
-            mixture = fit(u, special.log_ndtr(-found / sigma) - log_ratio, self.seed, stage)
+            mixture = fit(u, _log_indicator(found, sigma) - log_ratio, self.seed, stage)
         else:
-            if self.regions:
-                return None
-            raise StudyError(
+            raise _NotFound(
                 f"importance sampling does not reach the failures within {MOST_STAGES} stages; expected a measure that "
                 "shows how close a sample is to a failure. Use another method, or change the threshold"
             )
         fit, logarithms = fitted_to_halves if has_many else fitted, np.where(found < 0.0, -log_ratio, -np.inf)
         probability = float(np.exp(logarithms).sum() / self.samples)
         return _Region(probability, fit(u, logarithms, self.seed, base + MOST_STAGES), mixture)
+
+    def _check_limit(self) -> None:
+        """End a further search that leaves too few simulations for the estimate."""
+        if self.regions and (len(self.stages) + 2) * self.samples > self.limit:
+            raise _NotFound("the limit is reached")
+
+    def _check_elsewhere(self, found: np.ndarray, log_ratio: np.ndarray, sigma: float) -> None:
+        """Estimate the bound, and end a further search whose samples elsewhere are negligible or too few."""
+        if not self.regions:
+            return
+        self.bound = _bound(found, log_ratio, sigma, self.samples)
+        known = sum(region.probability for region in self.regions)
+        if self.bound < NEGLIGIBLE * known or len(found) < LEAST_SHARE * self.samples:
+            raise _NotFound("failures elsewhere are negligible, or the samples are not there")
 
     def _elsewhere(self) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that tells which samples are elsewhere than the regions."""
@@ -181,10 +205,17 @@ class _Searches:
         return lambda u: (u @ directions).max(-1) <= limit
 
 
+def _log_indicator(found: np.ndarray, sigma: float) -> np.ndarray:
+    """Return the logarithms (m,) of the smoothed indicator of a failure, Phi(-margin / sigma)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratios = np.where(np.isinf(found), found, found / sigma)
+    logarithms: np.ndarray = special.log_ndtr(-ratios)
+    return logarithms
+
+
 def _bound(found: np.ndarray, log_ratio: np.ndarray, sigma: float, samples: int) -> float:
-    """Return an upper bound of the probability of failures: twice the mean of the smoothed indicator."""
-    smoothed = special.log_ndtr(-found / sigma) if math.isfinite(sigma) else math.log(0.5)
-    return 2.0 * float(np.exp(smoothed - log_ratio).sum() / samples)
+    """Estimate an upper bound of the probability of failures: twice the mean of the smoothed indicator."""
+    return 2.0 * float(np.exp(_log_indicator(found, sigma) - log_ratio).sum() / samples)
 
 
 def estimate_from(
@@ -227,8 +258,7 @@ def _variation(weights: np.ndarray) -> float:
 
 def _is_smooth_enough(found: np.ndarray, sigma: float) -> bool:
     """Return whether the indicator of a failure, divided by the smoothed one, varies so little as the weights may."""
-    with np.errstate(divide="ignore"):
-        ratio = np.where(found < 0.0, 1.0 / special.ndtr(-found / sigma), 0.0)
+    ratio = np.where(found < 0.0, np.exp(-_log_indicator(np.minimum(found, 0.0), sigma)), 0.0)
     return bool(ratio.any() and ratio.std() <= LAST_SPREAD * ratio.mean())
 
 
@@ -244,16 +274,16 @@ def _falling_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float, spr
 def _smallest_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float, spread: float) -> float:
     """Return the smallest sigma, at most `largest`, for which the coefficient of variation is at most `spread`."""
     finite = np.abs(found[np.isfinite(found)])
-    if not finite.any():
-        raise StudyError(
-            "the measure is at the threshold or infinite in all samples of a stage of importance sampling; expected a "
-            "measure that shows how close a sample is to a failure. Use method='monte_carlo'"
+    if not (finite.any() and found.min() < found.max()):
+        raise _NotFound(
+            f"the measure is the same, at the threshold or infinite in all {len(found)} samples of a stage of "
+            "importance sampling; expected a measure that shows how close a sample is to a failure. Use method='monte_carlo'"
         )
     high = math.log(min(largest, 10.0 * float(finite.max())))
     low = high - 30.0
     for _ in range(40):
         middle = (low + high) / 2
-        logarithms = special.log_ndtr(-found / math.exp(middle)) - log_ratio
+        logarithms = _log_indicator(found, math.exp(middle)) - log_ratio
         weights = np.exp(logarithms - logarithms.max())
         low, high = (middle, high) if weights.std() > spread * weights.mean() else (low, middle)
     return math.exp(high)
