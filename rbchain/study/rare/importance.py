@@ -277,7 +277,8 @@ def _smallest_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float, sp
     if not (finite.any() and found.min() < found.max()):
         raise _NotFound(
             f"the measure is the same, at the threshold or infinite in all {len(found)} samples of a stage of "
-            "importance sampling; expected a measure that shows how close a sample is to a failure. Use method='monte_carlo'"
+            "importance sampling; expected a measure that shows how close a sample is to a failure. Use "
+            "method='monte_carlo'"
         )
     high = math.log(min(largest, 10.0 * float(finite.max())))
     low = high - 30.0
