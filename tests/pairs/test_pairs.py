@@ -49,8 +49,9 @@ def effect_of_rounded_readings(setup):
 def bound_of_error(setup, motion):
     """The largest error at the end that the method and its settings allow, for q and for qd.
 
-    Adaptive methods: each step may add its tolerance, and stiffness and gains multiply earlier errors by less than 3
-    during these short motions. Fixed steps: the difference to half the step exceeds the error of the latter; an impact
+    Adaptive methods: the root mean square of the relative errors of a step is at most its tolerance, so one of them is
+    at most sqrt(nq + nv) times as large. Stiffness and gains multiply earlier errors by less than 3 during these short
+    motions. Fixed steps: the difference to half the step exceeds the error of the latter; an impact
     that is located to a step adds the change of the velocity during a step. Errors that are not small compared to the
     resolution of an encoder change its readings.
     """
@@ -58,7 +59,8 @@ def bound_of_error(setup, motion):
     round_off = 10 * STEPS * np.finfo(setup.dtype).eps * size
     if setup.case.method not in FIXED_STEPS:
         tolerance = setup.settings()["rtol"]
-        return 3 * int(np.max(motion.steps)) * tolerance * size + round_off, motion
+        largest = np.sqrt(setup.model.nq + setup.model.nv) * tolerance
+        return 3 * int(np.max(motion.steps)) * largest * size + round_off, motion
     fine = setup.simulate(**setup.settings(refinement=2), energy_error=motion.has_energy_error)
     difference = max(np.abs(fine.q[-1] - motion.q[-1]).max(), np.abs(fine.qd[-1] - motion.qd[-1]).max())
     if setup.case.force in CONTACTS:
