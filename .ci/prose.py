@@ -1,9 +1,10 @@
-"""Check the prose of Python and Markdown files: sentence length, glossary words, first lines of docstrings.
+"""Check the prose of Python and Markdown files: sentence length, words, spelling, first lines of docstrings.
 
 Usage:  python .ci/prose.py [FILE_OR_FOLDER ...]      (all tracked files if none is given)
 
 The script prints one line `file:line: fault` per fault and exits with 1 if there is any. It reads docstrings,
-comments, messages (string literals outside tests) and Markdown without code. Comments may use any word.
+comments, messages (string literals outside tests) and Markdown without code. Comments may use any word. The spelling
+is American, also in the names of Python files.
 """
 
 import ast
@@ -48,6 +49,18 @@ REPLACEMENTS_FOR_USERS = {
     r"\b(message|warning) names\b": "contains, lists",
     r"\b(that|those) of\b": "the noun again",
 }
+#: British spellings. Titles of publications, between quotation marks or asterisks, keep theirs.
+BRITISH = re.compile(
+    r"\b[a-z]{2,}(al|an|ar|er|et|etr|ic|il|im|ogn|on|or|random)is(e[drs]?|ers|ing|ably|ations?)\b"
+    r"|\b(analys(e[dr]?|ing)|aluminium|artefacts?|fulfil|grey|judgement|(mis)?spelt|learnt|whilst|(de|of)fence|licence)\b"
+    r"|\b(behaviou?r|colou?r|favou?r|honou?r|neighbou?r|vapou?r)(?<=our)(s|ed|ing|able)?\b"
+    r"|\b((kilo|centi|milli)?met|cent|fib|lit)re[ds]?\b"
+    r"|\b(cancel|channel|label|level|model|signal|travel)l(ed|ing|ers?)\b",
+    re.I,
+)
+TITLE = re.compile(r'"[A-Z][^"]*"|\*[A-Z][^*]*\*')
+#: Names of materials that users may write in British spelling.
+BRITISH_NAMES = ("carbon fibre", "glass fibre")
 #: Correct uses of these words. A match inside one of these phrases is no fault.
 ALLOWED = [
     r"\b(serial|kinematic|open|closed|planar|six-link) chains?\b",
@@ -153,6 +166,8 @@ def faults(path):
     python = path.suffix == ".py"
     is_for_users = not {"tests", "benchmarks"} & set(path.parts)
     replacements = REPLACEMENTS | REPLACEMENTS_FOR_USERS if is_for_users else REPLACEMENTS
+    if python:
+        yield from british_names(source)
     texts = python_texts(path, source) if python else [("page", source.splitlines(), 1)]
     for kind, lines, first_line in texts:
         if kind == "docstring" and (not lines[0].strip() or (len(lines) > 1 and lines[1].strip())):
@@ -162,6 +177,9 @@ def faults(path):
                 words = [word for word in sentence.split() if re.search(r"[A-Za-z0-9]", word)]
                 if len(words) > MAX_WORDS:
                     yield number, f"sentence of {len(words)} words ({' '.join(words[:6])} ...); at most {MAX_WORDS}"
+                for match in BRITISH.finditer(TITLE.sub("", sentence)):
+                    if sentence.strip() not in BRITISH_NAMES:
+                        yield number, f"'{match[0]}' is British; use the American spelling"
                 if kind == "comment":
                     continue
                 allowed = [match.span() for phrase in ALLOWED for match in re.finditer(phrase, sentence, re.I)]
@@ -169,6 +187,15 @@ def faults(path):
                     for match in re.finditer(pattern, sentence, re.I):
                         if not any(start <= match.start() and match.end() <= end for start, end in allowed):
                             yield number, f"avoid '{match[0]}'; use: {replacement}"
+
+
+def british_names(source):
+    """Yield (line number, fault) of each name in a Python program."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.NAME:
+            words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", token.string).replace("_", " ")
+            if match := BRITISH.search(words):
+                yield token.start[0], f"'{match[0]}' in {token.string} is British; use the American spelling"
 
 
 def is_skipped(path):

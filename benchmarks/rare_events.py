@@ -2,7 +2,7 @@
 
     python benchmarks/rare_events.py [--openturns]
 
-The arm moves to a point under PID control with the gravity compensation of its nominal model. Masses, centres of
+The arm moves to a point under PID control with the gravity compensation of its nominal model. Masses, centers of
 gravity, friction, gains and initial angles vary (36 numbers). A failure is a tool error above the threshold at the end.
 """
 

@@ -4,7 +4,7 @@
     taskset -c 0 python benchmarks/stiff.py [--problems A05 arm cable cable_in_air arch] [--fewest 3] [--most 10]
 
 SciPy integrates the same right-hand side: compiled `forward_dynamics` with the passive forces, drag and forces between
-bodies. It computes Jacobians by differences of one vectorised call. MuJoCo integrates the cable in air, whose springs
+bodies. It computes Jacobians by differences of one vectorized call. MuJoCo integrates the cable in air, whose springs
 and dampers it has too, by its implicit methods with fixed steps, and Drake by those with error control. The error is
 the largest deviation of a position from a reference at the end, in rad or m. SciPy does not project the positions of
 the arch onto its constraint. The reference is "rosenbrock" with a

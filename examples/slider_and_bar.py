@@ -11,7 +11,7 @@ import numpy as np
 import rbchain as rb
 from rbchain.model.materials import density_of
 
-SIZE, TO_CENTRE = (0.30, 0.02, 0.02111), 0.14905
+SIZE, TO_CENTER = (0.30, 0.02, 0.02111), 0.14905
 END, STEPS = 1.0, 20
 
 builder = rb.ModelBuilder(name="slider_and_bar", gravity=(0, 0, 0))
@@ -20,7 +20,7 @@ builder.add_body(
     "bar",
     parent="slider",
     joint=rb.Revolute(axis=(0, 0, 1)),
-    inertia=rb.Inertia.box(SIZE, mass=1.0, cg=(TO_CENTRE, 0, 0)),
+    inertia=rb.Inertia.box(SIZE, mass=1.0, cg=(TO_CENTER, 0, 0)),
 )
 model = builder.build()
 print(f"a bar of solid steel has a mass of {rb.Inertia.box(SIZE, density=density_of('steel')).mass:.3f} kg")
@@ -49,7 +49,7 @@ for name, motor in MOTORS.items():
 # The motor force is the only force along x, so the momentum of the bar (1 kg) changes by force times time.
 for steps in (STEPS, 10 * STEPS):
     motion, _ = run_to(END, steps, MOTORS["force of 5 N"])
-    momentum = motion.qd[:, 0] - TO_CENTRE * np.sin(motion.q[:, 1]) * motion.qd[:, 1]
+    momentum = motion.qd[:, 0] - TO_CENTER * np.sin(motion.q[:, 1]) * motion.qd[:, 1]
     print(f"{steps} steps: the momentum changes by {np.ptp(momentum[[0, -1]]):.6f} N s; expected {5.0 * END:.6f} N s")
 
 motion.plot("states").savefig("slider_and_bar.png")

@@ -1,6 +1,6 @@
 """Run a Monte Carlo study of an underwater arm that holds its position in an unknown current.
 
-The arm has three hollow aluminium cylinders, and a PID controller at each joint. The current, the density of the water
+The arm has three hollow aluminum cylinders, and a PID controller at each joint. The current, the density of the water
 and the masses vary. Writes underwater_arm.png.
 
     python examples/underwater_arm.py [samples]

@@ -8,7 +8,7 @@ from typing import Any
 
 import lazy_loader
 
-from .common.misspelt import no_attribute
+from .common.misspelled import no_attribute
 
 __version__ = "0.1.0"
 

@@ -1,4 +1,4 @@
-"""Kernels for your own compiled code: call them with a state from a controller, an optimiser or a loop of your own.
+"""Kernels for your own compiled code: call them with a state from a controller, an optimizer or a loop of your own.
 
 All kernels work on a block of samples: arrays whose last axis has one entry per sample. `block_of(model)` returns a
 block with all the memory that the kernels need:
@@ -28,7 +28,7 @@ little more time than one. Arithmetic on `block.q[i, k]` works for both.
     inverse_dynamics_derivatives(model, q, qd, qdd, loads, derivatives, scratch, work, k)   (3, nv, nv, samples)
     inverse_dynamics_regressor(model, q, qd, qdd, Y, work, k)               (nv, bodies, 10, samples)
     position_rates(model, q, qd, rate, k)                                   dq/dt, (nq, samples)
-    normalize_positions(model, q, k)                                        normalises the quaternions in q
+    normalize_positions(model, q, k)                                        normalizes the quaternions in q
 
 Result arrays must have these shapes and start as zeros, because kernels do not write entries that are always zero.
 Scratch memory is `composite` (nv, RIGID_ROWS, samples) and `scratch` (nv, CORIOLIS_ROWS, samples); for the derivatives,
@@ -99,7 +99,7 @@ from typing import TYPE_CHECKING, Never
 
 import numpy as np
 
-from .common.misspelt import no_attribute
+from .common.misspelled import no_attribute
 from .common.real_arrays import excerpt, real_array
 from .compiling.jit import driver
 from .compiling.levels import LANE_WIDTHS

@@ -16,7 +16,7 @@ collect_ignore = [f"oracles/{name}.py" for name in ("drake_sdf", "drake_linear",
 STATES_PER_TREE = 3
 QUICK_TREES = 3
 HANG_LIMIT = 1800.0  # s; ends a test that hangs, never one that runs on a busy machine
-# Started first, so that at the end no worker still runs a long file while the others are idle. Neighbours compile
+# Started first, so that at the end no worker still runs a long file while the others are idle. Neighbors compile
 # different drivers, so that no worker waits for another.
 LONGEST = (
     *("test_passive_forces", "test_simulation", "test_quantities", "test_run", "test_closed_motions", "test_pairs"),

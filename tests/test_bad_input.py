@@ -59,7 +59,7 @@ def test_a_quaternion_without_unit_length_is_refused_with_its_body_and_index(qua
 
 @pytest.mark.slow_cases("christoffel_symbols")
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_a_quaternion_of_nearly_unit_length_is_normalised(quantity):
+def test_a_quaternion_of_nearly_unit_length_is_normalized(quantity):
     """The length is 1 to within a millionth, in the free and in the spherical joint."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (5,))

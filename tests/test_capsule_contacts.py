@@ -84,7 +84,7 @@ def test_a_capsule_that_falls_and_turns_hits_another_one_at_the_time_of_the_dist
     expected = brentq(gap, first - times[1], first, xtol=1e-13)
     model, q = free_body(), [0, 0, 0.5, *start.as_quat()]
     motion = model.simulate(q, [0, 0, 0, *spin], first, forces=[contact], save_at=2, **TIGHT)
-    # the minimisation finds distances to about 1e-8 m, at a speed of about 3 m/s
+    # the minimization finds distances to about 1e-8 m, at a speed of about 3 m/s
     assert motion.impacts[0].t[0] == pytest.approx(expected, abs=2e-8)
 
 

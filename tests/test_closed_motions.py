@@ -267,7 +267,7 @@ def test_an_initial_state_with_opposite_frames_is_refused():
 
 
 @pytest.mark.slow
-def test_bits_of_a_motion_do_not_depend_on_its_neighbours():
+def test_bits_of_a_motion_do_not_depend_on_its_neighbors():
     """Samples with other masses and lengths, one of them open, and one that is not finite."""
     chain = closed_chain("Bricard")
     count = 19

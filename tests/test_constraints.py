@@ -557,7 +557,7 @@ def test_a_varied_sample_is_the_model_with_its_numbers(name):
 
 
 @pytest.mark.parametrize("name", ["hinged arm"])
-def test_bits_of_a_sample_do_not_depend_on_its_neighbours(name):
+def test_bits_of_a_sample_do_not_depend_on_its_neighbors(name):
     chain = closed_chain(name)
     model, (q, qd, tau) = chain.model, closed_state(chain, batch=(19,))
     qdd, forces = model.forward_dynamics(q, qd, tau), model.constraint_forces(q, qd, tau)

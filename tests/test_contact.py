@@ -866,7 +866,7 @@ def test_impulses_of_redundant_contacts_reach_their_tolerance_and_do_not_depend_
 
 
 def test_a_body_in_flight_does_not_depend_on_a_body_that_is_moved_out_of_the_floor(plain_or_slow):
-    """Positions that a correction does not move keep their bits, also quaternions, which it normalises."""
+    """Positions that a correction does not move keep their bits, also quaternions, which it normalizes."""
     builder = rb.ModelBuilder()
     builder.add_body("box", joint=rb.Free(), inertia=rb.Inertia(1.0, inertia=(0.01, 0.012, 0.02)))
     model, floor = builder.build(), {"plane_point": (0, 0, 0), "plane_normal": (0, 0, 1), "friction": 0.2}

@@ -104,7 +104,7 @@ def test_the_format_modules_need_no_explicit_import(module):
 
 
 @pytest.mark.parametrize(
-    ("owner", "misspelt", "meant"),
+    ("owner", "misspelled", "meant"),
     [
         (rbchain, "loda", "load"),
         (rbchain, "Modle", "Model"),
@@ -138,9 +138,9 @@ def test_the_format_modules_need_no_explicit_import(module):
         (rbchain.Current((1, 0, 0)), "velocities", "velocity"),
     ],
 )
-def test_a_misspelt_attribute_suggests_the_right_name(owner, misspelt, meant):
-    with pytest.raises(AttributeError, match=f"has no attribute {misspelt!r}; did you mean {meant}\\?$"):
-        getattr(owner, misspelt)
+def test_a_misspelled_attribute_suggests_the_right_name(owner, misspelled, meant):
+    with pytest.raises(AttributeError, match=f"has no attribute {misspelled!r}; did you mean {meant}\\?$"):
+        getattr(owner, misspelled)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +207,6 @@ def test_an_attribute_error_inside_a_property_is_not_hidden():
         broken.height  # noqa: B018
 
 
-def test_an_object_before_its_initialisation_raises_attribute_errors():
+def test_an_object_before_its_initialization_raises_attribute_errors():
     with pytest.raises(AttributeError, match="has no attribute 'description'"):
         rbchain.Model.__new__(rbchain.Model).mass  # noqa: B018

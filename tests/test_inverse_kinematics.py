@@ -312,7 +312,7 @@ REFUSED = {
     "seed": (lambda: ARM.inverse_kinematics({"link2": POSE}, seed=-1), "seed is -1"),
     "limits": (lambda: ARM.inverse_kinematics({"link2": POSE}, limits=1), "limits is 1; expected True or False"),
     "tolerance": (lambda: ARM.inverse_kinematics({"link2": POSE}, tolerance=0), "tolerance is 0; expected a finite"),
-    "misspelt": (lambda: ARM.inverse_kinematics({"link2": POSE}, tol=1e-6), "use tolerance"),
+    "misspelled": (lambda: ARM.inverse_kinematics({"link2": POSE}, tol=1e-6), "use tolerance"),
     "empty target": (lambda: rb.Target(), "Target is empty; expected a position"),
     "two orientations": (lambda: rb.Target(rotation=np.eye(3), direction=(0, 0, 1)), "has rotation and direction"),
     "no axis": (lambda: rb.Target(look_at=(0, 0, 1)), "look_at without axis"),

@@ -1,4 +1,4 @@
-"""Inverse kinematics of closed loops, judged by closed forms, minimisation and the residuals of the constraints."""
+"""Inverse kinematics of closed loops, judged by closed forms, minimization and the residuals of the constraints."""
 
 import numpy as np
 import pytest

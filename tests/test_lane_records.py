@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rbchain.core.contacts.contact_modes import ContactModes, modes_in, modes_size
-from rbchain.core.linear.linearised_rate import LinearisedRate, carve_linearised_rate, linearised_rate_size
+from rbchain.core.linear.linearized_rate import LinearizedRate, carve_linearized_rate, linearized_rate_size
 from rbchain.core.loops.constraint_layout import (
     ConstraintDerivatives,
     constraint_derivatives_in,
@@ -16,7 +16,7 @@ WIDTH, FIRST = 4, 3
 RECORDS = {
     ContactModes: (modes_size, modes_in, (5,), 0),
     ConstraintDerivatives: (constraint_derivatives_size, constraint_derivatives_in, (6, 4, 2), 0),
-    LinearisedRate: (linearised_rate_size, carve_linearised_rate, (3, 4, 2), 2),
+    LinearizedRate: (linearized_rate_size, carve_linearized_rate, (3, 4, 2), 2),
     Stepper: (stepper_size, carve_stepper, (7, 3), 4),
 }
 
@@ -38,7 +38,7 @@ def test_the_arrays_of_a_record_fill_its_memory_without_overlap(record):
 
 @pytest.mark.plain_python
 def test_the_declaration_states_the_shapes():
-    _, carve, sizes, given = RECORDS[LinearisedRate]
+    _, carve, sizes, given = RECORDS[LinearizedRate]
     n, nq, integrals = sizes
     linear = carve(np.zeros(10_000), 0, WIDTH, *[None] * given, *sizes)
     assert linear.derivatives.shape == (3, n, n, WIDTH)

@@ -424,7 +424,7 @@ def test_a_file_with_zero_moments_that_have_round_off_is_accepted(tmp_path):
 
 @pytest.mark.parametrize("length", [1.0, 2.0**-23])
 def test_the_detection_of_missing_inertia_does_not_depend_on_scale(length):
-    """The check must scale with the mechanism; for one of 100 nm, displacements by metres would hide its inertias."""
+    """The check must scale with the mechanism; for one of 100 nm, displacements by meters would hide its inertias."""
     rng, builder = np.random.default_rng(0), rb.ModelBuilder()
     for i, joint in enumerate((rb.Revolute(), rb.Revolute((0, 1, 0)), rb.Revolute((1, 0, 0)), rb.Free())):
         own = random_inertia(rng)

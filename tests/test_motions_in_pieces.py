@@ -81,7 +81,7 @@ def test_a_leg_on_the_floor_continues_bit_for_bit(damping):
 @pytest.mark.fast_cases("implicit")
 @pytest.mark.parametrize("method", ["moreau", "implicit", "rk4"])
 def test_quaternions_damping_and_a_controller_at_its_limit_continue_to_round_off(method):
-    """Each call normalises the quaternions again, which changes them by round-off."""
+    """Each call normalizes the quaternions again, which changes them by round-off."""
     model, q, qd = free_tree()
     drives = [rb.PID("link0", reference=0.2, kp=20.0, kd=1.0, limit=3.0)]
     assert difference(model, q, qd, method, drives=drives) < 1e-12

@@ -8,7 +8,7 @@ import pytest
 
 SCRIPT = Path(__file__).parents[1] / ".ci" / "prose.py"
 LONG = "This sentence has " + "one more word and " * 9 + "ends."  # 40 words
-FIXED = '''"""Simulate a serial chain."""
+FIXED = '''"""Simulate a serial chain: "Optimisation of arms" (1999). Promises arise otherwise."""
 
 def reach(q):
     """Compute a pose.
@@ -30,6 +30,8 @@ FAULTS = {
         2,
         "summary of one line",
     ),
+    "the spelling of a comment": ("x = 1\n# of neighbouring steps\n", 2, "'neighbouring' is British"),
+    "the spelling of a name": ("class LinearisedRate:\n    pass\n", 1, "'Linearised' in LinearisedRate is British"),
     "a summary of two lines": ('def f():\n    """Compute\n    a pose.\n    """\n', 2, "summary of one line"),
 }
 

@@ -115,6 +115,6 @@ def test_the_docstring_of_the_model_names_each_method_under_one_topic():
     assert sorted(re.findall(r"`(\w+)`", topics)) == sorted(methods)
 
 
-def test_a_misspelt_name_suggests_a_public_name():
+def test_a_misspelled_name_suggests_a_public_name():
     with pytest.raises(AttributeError, match=r"no attribute 'labell'$"):
         rb.Encoder("elbow").labell  # noqa: B018

@@ -476,7 +476,7 @@ OF_PLACE = {
 
 @pytest.mark.parametrize("name", ["every_joint_tree", "floating_quadruped"])
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_quantities_are_accurate_ten_kilometres_from_the_origin(name, quantity):
+def test_quantities_are_accurate_ten_kilometers_from_the_origin(name, quantity):
     """Errors grow by less than two digits; lever arms from the world's origin would cost four."""
     model = mechanism(name)
     home = random_state(model, (5,))

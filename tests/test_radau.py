@@ -8,7 +8,7 @@ import rbchain as rb
 from rbchain.acting.flatten import flatten_actions
 from rbchain.core.lanes.lane_memory import all_lanes
 from rbchain.core.linear.complex_systems import factorize_complex_step, solve_complex_system
-from rbchain.core.linear.linearised_rate import differentiate_by_state
+from rbchain.core.linear.linearized_rate import differentiate_by_state
 from rbchain.core.methods.radau import compute_radau_step
 from rbchain.core.methods.radau_error import MARGIN
 from rbchain.core.methods.radau_tableau import STAGES, radau_tableau
@@ -332,7 +332,7 @@ def test_a_digital_controller_acts_as_with_rk45():
 
 
 @pytest.mark.slow
-def test_samples_in_lanes_do_not_depend_on_their_neighbours():
+def test_samples_in_lanes_do_not_depend_on_their_neighbors():
     """Stiffness, damping and initial states vary, so lanes converge after different numbers of iterations."""
     builder = rb.ModelBuilder(gravity=(0, -10, 0))
     for name, parent in (("upper", None), ("lower", "upper")):

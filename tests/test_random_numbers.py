@@ -96,7 +96,7 @@ def test_distributions():
 
 
 def test_independence():
-    """Numbers of neighbouring seeds, samples, channels and instants, and both of an instant, are not correlated."""
+    """Numbers of neighboring seeds, samples, channels and instants, and both of an instant, are not correlated."""
     k = np.arange(COUNT)
     first, second = two_normals(1, k, 0, 0)
     others = [second, two_normals(2, k, 0, 0)[0], two_normals(1, k + 1, 0, 0)[0], two_normals(1, k, 1, 0)[0]]

@@ -154,14 +154,14 @@ def test_growth_of_the_variance_of_a_random_walk():
 @plain
 @pytest.mark.parametrize("gamma", [1.0, 3.3, 7.0])
 def test_significant_wave_height(gamma):
-    """4 sqrt(m0) of each realisation; with random amplitudes, of their mean square."""
+    """4 sqrt(m0) of each realization; with random amplitudes, of their mean square."""
     sea = rb.Signal.sea_state(**SEA, gamma=gamma).signal(1.0, np.arange(20))
     np.testing.assert_allclose(4 * np.sqrt((sea.waves[..., 0] ** 2).sum(-1) / 2), 3.0, rtol=1e-12)
     random = rb.Signal.sea_state(**SEA, gamma=gamma, amplitudes="random").signal(1.0, np.arange(2000))
     m0 = (random.waves[..., 0] ** 2).sum(-1) / 2
     # each of the 100 squares of amplitudes has an exponential distribution
     assert abs(m0.mean() / (3.0**2 / 16) - 1) < ALARM / math.sqrt(100 * 2000)
-    # over a finite time, neighbouring sines are not orthogonal: the variance of a record scatters about m0
+    # over a finite time, neighboring sines are not orthogonal: the variance of a record scatters about m0
     records = sea(np.linspace(0, 1800, 2001)).var(-1)
     assert abs(records.mean() - 3.0**2 / 16) < ALARM * records.std() / math.sqrt(20)
     assert records.std() < 0.1 * records.mean()
@@ -186,7 +186,7 @@ def test_spectrum_of_a_sea_state(gamma):
     sea = rb.Signal.sea_state(**SEA, gamma=gamma).signal(1.0, np.arange(samples))
     f = sea.waves[..., 1] / (2 * np.pi)
     shares = np.stack([((f >= low) & (f < high)).mean(-1) for low, high in itertools.pairwise(limits)], -1)
-    # at most two sines of a realisation, those at the limits of the band, may be inside or outside
+    # at most two sines of a realization, those at the limits of the band, may be inside or outside
     np.testing.assert_allclose(shares.mean(0), parts / parts.sum(), rtol=0, atol=ALARM * 2 / sines / math.sqrt(samples))
     second_moment = integrate.quad(lambda f: f**2 * density(f), limits[0], limits[-1], limit=200)[0]
     of_samples = (f**2).mean(-1)

@@ -9,7 +9,7 @@ import pytest
 import rbchain as rb
 from rbchain.acting.flatten import flatten_actions
 from rbchain.core.lanes.lane_memory import all_lanes
-from rbchain.core.linear.linearised_rate import (
+from rbchain.core.linear.linearized_rate import (
     difference_accelerations,
     differentiate_by_time,
     differentiate_exactly,
@@ -439,7 +439,7 @@ def test_a_stiff_closed_chain_follows_its_tolerance(method):
 
 
 @pytest.mark.slow
-def test_samples_in_lanes_do_not_depend_on_their_neighbours():
+def test_samples_in_lanes_do_not_depend_on_their_neighbors():
     """Stiffness, damping and initial states vary; single samples agree with rk45 and with the batch."""
     builder = rb.ModelBuilder(gravity=(0, -10, 0))
     for name, parent in (("upper", None), ("lower", "upper")):

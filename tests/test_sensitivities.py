@@ -437,7 +437,7 @@ def test_all_fields_agree_with_differences():
 @plain
 @pytest.mark.parametrize("in_water", [False, True], ids=["in air", "in water"])
 def test_a_spherical_joint_agrees_with_differences(in_water):
-    """Between quaternions, the steps of differences change the normalisation of a step, so the steps are short."""
+    """Between quaternions, the steps of differences change the normalization of a step, so the steps are short."""
     names = ["q", "qd", *INERTIAL, "damping"]
     settings = {"method": "rk4", "step": 0.005}
     assert_agrees_with_differences(arm_with(rb.Spherical(), in_water), names, 0.02, 1e-6, **settings)

@@ -109,19 +109,19 @@ SMOOTH = {
 
 @pytest.mark.plain_python
 @pytest.mark.parametrize("name", SMOOTH)
-def test_the_derivative_of_a_random_signal_is_that_of_its_realisations(name):
+def test_the_derivative_of_a_random_signal_is_that_of_its_realizations(name):
     random, ids = SMOOTH[name](), [0, 5, 17]
-    realisation = random.signal(3.0, ids)
+    realization = random.signal(3.0, ids)
     for found, order in ((random.derivative(), 1), (random.derivative().derivative(), 2)):
-        np.testing.assert_allclose(found.signal(3.0, ids)(TIMES), realisation(TIMES, order), atol=1e-10)
+        np.testing.assert_allclose(found.signal(3.0, ids)(TIMES), realization(TIMES, order), atol=1e-10)
 
 
 @pytest.mark.plain_python
-def test_a_random_signal_and_its_derivative_in_a_sum_belong_to_one_realisation():
+def test_a_random_signal_and_its_derivative_in_a_sum_belong_to_one_realization():
     noise = SMOOTH["noise"]()
-    realisation = noise.signal(3.0, range(4))
+    realization = noise.signal(3.0, range(4))
     for found in (noise + 0.5 * noise.derivative(), 0.5 * noise.derivative() + noise):
-        expected = realisation(TIMES) + 0.5 * realisation(TIMES, 1)
+        expected = realization(TIMES) + 0.5 * realization(TIMES, 1)
         np.testing.assert_allclose(found.signal(3.0, range(4))(TIMES), expected, atol=1e-11)
 
 
@@ -147,9 +147,9 @@ def test_the_derivative_of_a_random_signal_drives_each_sample():
     noise = rb.Signal.noise(0.5, frequencies=(0.1, 2.0), sines=10, seed=3)
     drive = rb.PrescribedVelocity("slide", noise.derivative())
     motion = builder.build().simulate(np.zeros((3, 1)), duration=1.0, drives=[drive], save_at=5)
-    realisation = noise.signal(1.0, range(3))
-    np.testing.assert_allclose(motion.qd[..., 0], realisation(motion.t, 1), atol=1e-12)
-    expected = realisation(motion.t) - realisation(np.zeros(1))
+    realization = noise.signal(1.0, range(3))
+    np.testing.assert_allclose(motion.qd[..., 0], realization(motion.t, 1), atol=1e-12)
+    expected = realization(motion.t) - realization(np.zeros(1))
     np.testing.assert_allclose(motion.q[..., 0], expected, atol=1e-7)
     assert np.ptp(motion.q[:, -1]) > 1e-3
 

@@ -109,7 +109,7 @@ def test_a_smooth_pulse_acts(method, height, level):
 
 
 def test_a_slow_pulse_of_a_fine_table_acts():
-    """Neighbouring pieces of the table differ by round-off only: 2.5e-16 of the pulse."""
+    """Neighboring pieces of the table differ by round-off only: 2.5e-16 of the pulse."""
     times = np.linspace(0.0, END, 200_001)
     values = np.where(abs(times - 5.0) < 0.5, np.cos(np.pi * (times - 5.0)) ** 2, 0.0)
     signal = rb.Signal.table(times, values)

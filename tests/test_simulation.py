@@ -338,7 +338,7 @@ def test_quaternions_keep_unit_length_over_a_long_motion_with_adaptive_steps():
     assert np.abs(lengths(model, motion.q) - 1).max() <= 1e-12
 
 
-def test_a_floating_tree_moves_the_same_ten_kilometres_away():
+def test_a_floating_tree_moves_the_same_ten_kilometers_away():
     """In RK4 the motions are bit-identical except for the position."""
     model = mechanism("floating_quadruped")
     q, qd = random_states(model, (3,), arrays=2)

@@ -144,7 +144,7 @@ def test_quaternions_of_another_norm_are_refused():
     assert stepper.episodes == 0
 
 
-def test_misspelt_names_are_corrected():
+def test_misspelled_names_are_corrected():
     with pytest.raises(UnknownNameError, match="did you mean mass"):
         stepper_of().reset([1], masses=[1.0, 1.0])
     with pytest.raises(TypeError, match="step"):

@@ -74,7 +74,7 @@ def test_new_parameters_act_until_they_are_changed_again():
     np.testing.assert_array_equal(stepper.model.mass, masses)
     expected = [(1, 7, 1 + EPISODE), (3, 4, 3 + 2 * EPISODE), (2, 9, 2), (0, 4, EPISODE)]
     for k, steps, number in expected:
-        # the inertia and the centre of mass of serial_chain do not change with the mass
+        # the inertia and the center of mass of serial_chain do not change with the mass
         model = arm(slice(k, k + 1)).vary(mass=masses[[k]], damping=[[0.1, 0.2]] if k == 0 else [[0.0, 0.0]])
         check_end(stepper, k, fresh(k, steps, [number], model=model))
 

@@ -1,4 +1,4 @@
-"""Type checkers and the package itself find misspelt names in programs of users."""
+"""Type checkers and the package itself find misspelled names in programs of users."""
 
 import json
 import subprocess

@@ -264,7 +264,7 @@ def test_a_call_that_xacro_cannot_expand_is_named(load):
     assert said == "omitted from the model: <xacro:leg>, a macro of xacro that the file does not define"
 
 
-# --- misspelt, repeated and unknown names -----------------------------------------------------------------------------
+# --- misspelled, repeated and unknown names ---------------------------------------------------------------------------
 
 UNKNOWN = "unknown names, which are ignored: "
 NAMED = {
@@ -354,13 +354,13 @@ NAMED = {
 
 
 @pytest.mark.parametrize(("fields", "message"), NAMED.values(), ids=NAMED)
-def test_one_warning_names_what_is_misspelt_repeated_or_left_out(load, fields, message):
+def test_one_warning_names_what_is_misspelled_repeated_or_left_out(load, fields, message):
     model, said = load(arm(**fields))
     assert message in said
     assert model.mass[0] == 2.0
 
 
-MISSPELT = {
+MISSPELLED = {
     "link": (arm().replace('<link name="base"/>', '<lnk name="base"/>'), "did you mean link?"),
     "parent": (arm().replace("<parent ", "<prent "), "0 <parent> elements.*<prent> in <joint>: did you mean parent?"),
     "value": (arm().replace("<mass value", "<mass vlue"), "value of <mass> is missing.*'vlue' of <mass>: did you mean"),
@@ -377,7 +377,7 @@ MISSPELT = {
 }
 
 
-@pytest.mark.parametrize(("text", "message"), MISSPELT.values(), ids=MISSPELT)
+@pytest.mark.parametrize(("text", "message"), MISSPELLED.values(), ids=MISSPELLED)
 def test_an_error_suggests_the_right_spelling(load, text, message):
     with pytest.raises(rb.FileFormatError, match=message):
         load(text)

@@ -47,7 +47,7 @@ def test_views_have_the_numbers_of_the_model(model):
             np.testing.assert_array_equal(found, expected)
 
 
-def test_views_name_their_neighbours():
+def test_views_name_their_neighbors():
     left, hip = WALKER.body["left"], WALKER.joint["hip"]
     assert (left.index, left.joint, left.parent, WALKER.body["base"].parent) == (1, "hip", "base", None)
     assert (hip.index, hip.body, hip.type, hip.dofs) == (1, "left", "universal", 2)

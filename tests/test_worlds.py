@@ -194,7 +194,7 @@ def test_shapes_in_other_units_give_the_same_inertias(system, shape):
     assert_same(rb.Inertia(units.mass(mass / of["mass"]), cg=units.length(theirs.cg), inertia=tensor), expected)
 
 
-def test_a_model_in_millimetres_equals_the_model_in_metres():
+def test_a_model_in_millimeters_equals_the_model_in_meters():
     def crane(units, reach, bob, weight):
         builder = rb.ModelBuilder(gravity=weight)
         boom = rb.Inertia.box(units.length([reach, 2 * bob, 2 * bob]), density=density_of("aluminium"))
@@ -204,10 +204,10 @@ def test_a_model_in_millimetres_equals_the_model_in_metres():
         builder.add_body("bob", parent="boom", joint=rb.Revolute(), placement=at, inertia=bob)
         return builder.build()
 
-    metres = crane(Units(), 0.4, 0.05, (0, 0, -9.81))
-    millimetres = crane(mm := Units("mm-kg-s"), 400, 50, mm.gravity([0, 0, -9810]))
+    meters = crane(Units(), 0.4, 0.05, (0, 0, -9.81))
+    millimeters = crane(mm := Units("mm-kg-s"), 400, 50, mm.gravity([0, 0, -9810]))
     for name in ("mass", "cg", "inertia", "gravity", "placement_translation"):
-        found, expected = getattr(millimetres, name), getattr(metres, name)
+        found, expected = getattr(millimeters, name), getattr(meters, name)
         np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-16, err_msg=name)
 
 
@@ -315,7 +315,7 @@ def beside(mesh, other, distance=5.0):
     [
         (with_a_hole, "not closed: 3 of its edges do not join two triangles; expected a surface without holes"),
         (inside_out, "encloses the volume -8; expected a positive volume"),
-        (one_turned, "neighbouring triangles have opposite orientations"),
+        (one_turned, "neighboring triangles have opposite orientations"),
         (lambda cube: beside(cube, with_a_hole(cube)), "not closed: 3 of its edges"),
         (
             lambda cube: beside(cube, inside_out(cube.copy().apply_scale(0.5))),

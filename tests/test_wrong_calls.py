@@ -84,7 +84,7 @@ def test_former_names_of_attributes_name_the_right_one():
         (lambda: rb.Free(axis=0), "Free has no argument 'axis'; expected none"),
     ],
 )
-def test_misspelt_names_of_arguments_suggest_the_right_one(call, message):
+def test_misspelled_names_of_arguments_suggest_the_right_one(call, message):
     with pytest.raises(TypeError, match=message):
         call()
 
@@ -212,7 +212,7 @@ def test_attributes_of_other_packages_name_the_right_one(value, name, here):
         (lambda: motion().plot(joints=["lnk1"]), r"joints contains 'lnk1'; .*; did you mean link1\?"),
     ],
 )
-def test_misspelt_names_in_lists_are_unknown_names(call, message):
+def test_misspelled_names_in_lists_are_unknown_names(call, message):
     with pytest.raises(rb.UnknownNameError, match=message):
         call()
 

@@ -11,9 +11,9 @@ import numpy as np
 from .exchange import read_result, write_problem
 
 HERE = Path(__file__).parent
-# Optimisations that change results by round-off at most.
+# Optimizations that change results by round-off at most.
 NATIVE = ["-O3", "-march=native", "-flto", "-fno-math-errno"]
-GCC = ["-fno-tree-vectorize"]  # a fifth to a third faster without, because the loops are too short to vectorise
+GCC = ["-fno-tree-vectorize"]  # a fifth to a third faster without, because the loops are too short to vectorize
 PORT_TASKS = ("forward dynamics", "rk4", "rk45")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelled import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray
 from ..core.contacts import element_layout as element, gear_friction as gear

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout
 from ..errors import ArgumentError
@@ -283,7 +283,7 @@ class ComputedTorque(DriveWithModel):
     degrees of freedom. The forces of other drives on its own degree of freedom add to it. It does not include friction,
     springs or wrenches. With closed loops, it includes the forces of the constraints, and the joints with such a drive
     must be independent. If all joints have such a drive and the model is exact, the errors obey linear equations. If
-    only some joints have one, this is partial feedback linearisation.
+    only some joints have one, this is partial feedback linearization.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelled import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, excerpt
 from ..core.motion import event_values as event_codes

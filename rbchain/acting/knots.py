@@ -55,7 +55,7 @@ def _classes(c: np.ndarray, breaks: np.ndarray, derivatives: int, duration: floa
     largest = sizes[0].max(-1, keepdims=True)
     sizes += np.abs(right)
     of_times = np.abs(breaks[:, 1:]) * sizes[1] if len(sizes) > 1 else 0.0
-    # neighbours in a table of a slow function differ by round-off only; so their difference counts up to the end
+    # neighbors in a table of a slow function differ by round-off only; so their difference counts up to the end
     rest = np.maximum(duration - breaks[:, 1:], after)
     result = np.where(_exceeds(differences, sizes[:1], of_times, largest, rest).any(0), KNOT_SMOOTH, KNOT_SAME)
     jumps = _exceeds(differences, sizes, of_times, largest, np.minimum(before, after))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 
-from ..common.misspelt import one_of
+from ..common.misspelled import one_of
 from ..common.real_arrays import excerpt, real_array
 from ..common.values import Value
 from ..errors import ArgumentError

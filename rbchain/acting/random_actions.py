@@ -45,7 +45,7 @@ def actions_of_samples(
     channels = (channel for channel in count() if channel not in given)
 
     def of_samples(signal: RandomSignal) -> Signal:
-        return signal.realised(duration, samples, seed, next(channels))
+        return signal.realized(duration, samples, seed, next(channels))
 
     return with_samples(_replaced(drives, of_samples), samples, seed), _replaced(forces, of_samples)
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
-from ..common.misspelt import one_of
+from ..common.misspelled import one_of
 from ..common.real_arrays import excerpt, finite_array, finite_number, real_array, whole_number
 from ..errors import ArgumentError
 from .random_signals import RandomSignal
@@ -55,8 +55,8 @@ def noise(
     sines : int
         Number of sines. Each has the same share of the variance, and a random frequency in its part of the band.
     amplitudes : "random" or "deterministic"
-        "random": the signal is Gaussian at each time, and the variance of a realisation is random. "deterministic":
-        all realisations have the same variance, and the signal is Gaussian in the limit of many sines.
+        "random": the signal is Gaussian at each time, and the variance of a realization is random. "deterministic":
+        all realizations have the same variance, and the signal is Gaussian in the limit of many sines.
     seed, channel : int, optional
         As in `RandomSignal`.
 
@@ -67,7 +67,7 @@ def noise(
     Notes
     -----
     The expectation of the spectrum over the samples is the density, and the signal does not repeat itself. The
-    spectrum of one realisation consists of `sines` lines. If a system has a narrow resonance, use enough sines
+    spectrum of one realization consists of `sines` lines. If a system has a narrow resonance, use enough sines
     that several of them are within its bandwidth. Each sine takes time in every evaluation of the dynamics.
 
     References
@@ -248,7 +248,7 @@ def sea_state(
         Number of sines. Each has the same share of the variance of the elevation, and a random frequency in its
         part of the spectrum.
     amplitudes : "deterministic" or "random"
-        "deterministic": every realisation has this significant wave height. "random": only their mean square has
+        "deterministic": every realization has this significant wave height. "random": only their mean square has
         it, and the elevation is Gaussian.
     seed, channel : int, optional
         As in `RandomSignal`. All waves of a sample belong to the same sea, unless they have a channel: elevation,

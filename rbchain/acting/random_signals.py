@@ -1,4 +1,4 @@
-"""Random signals: functions of time with a separate realisation for each sample.
+"""Random signals: functions of time with a separate realization for each sample.
 
 The random numbers of a signal depend only on the seed, the channel and the number of the sample
 (`core.lanes.random_numbers`). So a sample gets the same signal alone and in any batch.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Channel of all waves without a channel of their own, so that they belong to the same sea.
 WAVE_CHANNEL = (1 << 31) - 1
 LARGEST_SIZE = 8e9  # bytes of the arrays of one signal of all samples
-#: Processes whose realisations are sums of sines. The others have slopes that grow without limit as `interval` gets
+#: Processes whose realizations are sums of sines. The others have slopes that grow without limit as `interval` gets
 #: smaller.
 DIFFERENTIABLE = ("noise", "sea_state")
 BYTES_PER_NUMBER = 32  # of a signal in memory: its array, and copies of it for the kernels
@@ -34,7 +34,7 @@ BYTES_PER_NUMBER = 32  # of a signal in memory: its array, and copies of it for 
 
 @dataclass(frozen=True, eq=False)
 class RandomSignal(AddsSignals):
-    """A random function of time. Each sample of a simulation or study gets its own realisation.
+    """A random function of time. Each sample of a simulation or study gets its own realization.
 
     `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.
     Drives, wrenches and currents accept them wherever they accept a `Signal`.
@@ -63,7 +63,7 @@ class RandomSignal(AddsSignals):
     True
     """
 
-    internal_names: ClassVar[tuple[str, ...]] = ("bytes_per_sample", "realised", "refuse_derivative")
+    internal_names: ClassVar[tuple[str, ...]] = ("bytes_per_sample", "realized", "refuse_derivative")
     kind: str
     parameters: Mapping[str, Any]
     seed: int | None = None
@@ -98,12 +98,12 @@ class RandomSignal(AddsSignals):
         ArgumentError
             If a parameter has neither one value nor one for each sample, or if the arrays would exceed 8 GB.
         """
-        return self.realised(duration, numbers_of_samples(sample_ids), 0, 0)
+        return self.realized(duration, numbers_of_samples(sample_ids), 0, 0)
 
     def derivative(self) -> SignalSum:
         """Return the derivative of the signal with respect to time, which is random and exact.
 
-        In a sum, a signal and its derivative belong to one realisation. In different drives or forces, they do so only
+        In a sum, a signal and its derivative belong to one realization. In different drives or forces, they do so only
         if the signal has a `channel` or is a sea state.
 
         Raises
@@ -129,12 +129,12 @@ class RandomSignal(AddsSignals):
         if self.kind not in DIFFERENTIABLE:
             raise ArgumentError(
                 f"a random signal ({self.kind}) has no derivative: its slope between two times grows without limit as "
-                "they approach each other. Expected Signal.noise or Signal.sea_state, whose realisations are smooth"
+                "they approach each other. Expected Signal.noise or Signal.sea_state, whose realizations are smooth"
             )
 
-    def realised(self, duration: float, samples: np.ndarray, seed: int, channel: int) -> Signal:
+    def realized(self, duration: float, samples: np.ndarray, seed: int, channel: int) -> Signal:
         """Return the signals of these samples, with the seed and channel that apply if the signal has none."""
-        from .realisations import PROCESSES, Stream
+        from .realizations import PROCESSES, Stream
 
         duration = finite_number("duration", duration, ArgumentError, above=0.0)
         needed = samples.size * self.bytes_per_sample(duration)

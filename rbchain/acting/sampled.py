@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt, finite_number
 from ..errors import ArgumentError
 from .drives import PID, ComputedTorque

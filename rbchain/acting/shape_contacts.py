@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt, real_array
 from ..common.values import Value
 from ..errors import ArgumentError, UnknownNameError, missing_package

@@ -94,7 +94,7 @@ class SignalSum(AddsSignals):
         """Return the sum of the results of a function of the random signals, which are random signals or signals."""
         found, results = self.rest, dict[int, Any]()
         for factor, signal, order in self.terms:
-            if id(signal) not in results:  # a signal and its derivative belong to one realisation
+            if id(signal) not in results:  # a signal and its derivative belong to one realization
                 results[id(signal)] = function(signal)
             result = results[id(signal)]
             for _ in range(order):
@@ -124,14 +124,14 @@ class SignalSum(AddsSignals):
         from .random_signals import numbers_of_samples
 
         channels, numbers = iter(range(len(self.terms))), numbers_of_samples(sample_ids)
-        return self.replaced(lambda term: term.realised(duration, numbers, 0, next(channels)))
+        return self.replaced(lambda term: term.realized(duration, numbers, 0, next(channels)))
 
 
 def _terms_of(value: Any) -> tuple[SignalTerm, ...]:
     """Return the random signals of a signal, with their factors and orders."""
     if isinstance(value, SignalSum):
         return value.terms
-    return (SignalTerm(np.ones(()), value),) if hasattr(value, "realised") else ()
+    return (SignalTerm(np.ones(()), value),) if hasattr(value, "realized") else ()
 
 
 def _rest_of(value: Any) -> Signal:
@@ -140,7 +140,7 @@ def _rest_of(value: Any) -> Signal:
 
     if isinstance(value, SignalSum):
         return value.rest
-    return Signal.constant(0.0) if hasattr(value, "realised") else as_signal("a term of a sum", value)
+    return Signal.constant(0.0) if hasattr(value, "realized") else as_signal("a term of a sum", value)
 
 
 def _combined(a: Any, b: Any, sign: float) -> Any:

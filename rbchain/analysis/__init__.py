@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ..common.misspelt import no_attribute
+from ..common.misspelled import no_attribute
 
 if TYPE_CHECKING:
     from .periodic_motions import periodic as periodic

@@ -127,7 +127,7 @@ def independent_changes(projection: np.ndarray, dofs: np.ndarray) -> tuple[np.nd
     """Choose independent degrees of freedom among `dofs`, and compute the changes of all of them by a unit change.
 
     `projection` (samples, n, n) maps changes to changes that keep the loops closed. The choice is the same for all
-    samples. It maximises the smallest singular value of the selected entries in the worst of the samples.
+    samples. It maximizes the smallest singular value of the selected entries in the worst of the samples.
 
     Returns
     -------

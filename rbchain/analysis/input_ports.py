@@ -27,7 +27,7 @@ from ..acting.inputs import Input
 from ..acting.numeric_fields import fields_for_inputs
 from ..acting.signals import as_signal, three_signals
 from ..acting.wrenches import Current, Wrench
-from ..common.misspelt import one_of
+from ..common.misspelled import one_of
 from ..common.real_arrays import FloatArray, excerpt
 from ..core.control import drive_layout
 from ..errors import ArgumentError

@@ -1,7 +1,7 @@
 """The identity of modes over a batch: modes of different samples correspond if their shapes are similar.
 
 The similarity of two shapes a and b is |conj(a) M b|, with the mass matrix M of the second sample, for shapes of unit
-size. The correspondence maximises the sum of all similarities. Each sample is compared with the first sample and with
+size. The correspondence maximizes the sum of all similarities. Each sample is compared with the first sample and with
 the sample before it, and follows the more similar one. So a sweep of a parameter follows a mode while its shape changes
 slowly, even where frequencies cross.
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
-from ..common.misspelt import one_of
+from ..common.misspelled import one_of
 from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
@@ -230,7 +230,7 @@ def _modes_of_samples(A: FloatArray, P: FloatArray, M: FloatArray, coordinates: 
         shapes: Any = P[chosen][:, :, :p] @ np.linalg.solve(np.swapaxes(factor[chosen], 1, 2), changes)
         order = np.lexsort((values.real, abs(values)), axis=-1)
         values = np.take_along_axis(values, order, -1)
-        shapes = _normalised(np.take_along_axis(shapes, order[:, None], -1), M[chosen])
+        shapes = _normalized(np.take_along_axis(shapes, order[:, None], -1), M[chosen])
         for k, of_sample in zip(chosen, zip(values, shapes, strict=True), strict=True):
             found[k] = Eigenpairs(*of_sample)
     return found
@@ -267,7 +267,7 @@ def _scaled_equations(
     return scaled * of_time[:, :, None] / of_time[:, None, :] / rate[:, None, None], rate, factor
 
 
-def _normalised(shapes: ComplexArray, M: FloatArray) -> ComplexArray:
+def _normalized(shapes: ComplexArray, M: FloatArray) -> ComplexArray:
     """Scale shapes (samples, nv, modes) so that conj(shape) M shape is 1, and its largest share real and positive."""
     if not shapes.size:
         return shapes

@@ -1,4 +1,4 @@
-"""The exact derivatives of the equations of motion in the states of a batch, from the driver `linearised_states`."""
+"""The exact derivatives of the equations of motion in the states of a batch, from the driver `linearized_states`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..compiling.levels import LANE_WIDTHS
 from ..core.control import drive_layout
 from ..drivers import threads
 from ..drivers.equilibria import equilibria, equilibria_memory
-from ..drivers.linearised import Linearised, linearised_memory, linearised_states
+from ..drivers.linearized import Linearized, linearized_memory, linearized_states
 from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
 from ..model.arguments import with_batch
@@ -85,7 +85,7 @@ class OperatingPoints:
     `q`, `qd` and `qdd` are the states with the prescribed motions, and `error` (samples, m) are the control errors that
     are integrated. `closed` holds the changes of positions and velocities that keep loops closed, and accelerations.
     `multipliers` holds the multipliers of constraints with their derivatives. Both are empty for open trees
-    (`drivers.linearised.Linearised`).
+    (`drivers.linearized.Linearized`).
     `t` (samples,) are the times, s.
     """
 
@@ -287,7 +287,7 @@ def operating_points(
     drives = conditions.actions.shared.drives.shape[1]
     samples = np.arange(rows) if samples is None else samples
     kernel_model = conditions.kernel_model
-    found = Linearised(
+    found = Linearized(
         by_state=np.zeros((rows, 3, n, n)),
         by_integral=np.zeros((rows, n, m)),
         by_force=np.zeros((rows, n, n + drives)),
@@ -298,14 +298,14 @@ def operating_points(
     )
     width, tables = LANE_WIDTHS[DTYPE.name], kernel_model.constraint_tables
     memory = partial(
-        linearised_memory, kernel_model.topology, tables, model.nq + n + m, conditions.actions, (width, DTYPE)
+        linearized_memory, kernel_model.topology, tables, model.nq + n + m, conditions.actions, (width, DTYPE)
     )
     q, qd, integrals = (np.ascontiguousarray(x) for x in states)
     arrays = model_arrays(kernel_model, conditions.actions, DTYPE)
     of_states = (q, qd, integrals), samples, np.ascontiguousarray(tau)
     arguments = (*arrays, tables, *of_states, conditions.actions, t, found)
     if rows:
-        threads.run(linearised_states, [], memory, arguments, rows, width)
+        threads.run(linearized_states, [], memory, arguments, rows, width)
     raise_exceptions(conditions.function, model, conditions.actions, conditions.calls, conditions.batch)
     K, D, M = (found.by_state[:, by] for by in range(3))
     return OperatingPoints(

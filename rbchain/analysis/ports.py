@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..acting.coordinates import dof_index
-from ..common.misspelt import one_of
+from ..common.misspelled import one_of
 from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ArgumentError, UnknownNameError
 from ..model.kernel_arrays import ORIGIN

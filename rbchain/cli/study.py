@@ -238,7 +238,7 @@ def _print_effects(console: Console, effects: Mapping[str, str]) -> None:
 
 def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
     """Print the statistics of the measures, and the failure rate."""
-    from ..study.analyse.survivors import survivors_in
+    from ..study.analyze.survivors import survivors_in
 
     statistics = json.loads(results.attrs["statistics"])
     columns = ("measure", "mean", "std", "5 %", "median", "95 %", "unit")
@@ -273,7 +273,7 @@ def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
 
 def _study_status(options: argparse.Namespace, folder: str, console: Console) -> int:
     """Print the effects of the dispersions, and the number of finished samples."""
-    from ..study.analyse.survivors import survivors_in
+    from ..study.analyze.survivors import survivors_in
     from ..study.plan.outcomes import NOT_RUN, has_failed
     from ..study.store.opening import open_finished
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
-from ..common.misspelt import one_of
+from ..common.misspelled import one_of
 from ..common.whole_files import whole_file
 from ..errors import ModelError
 from ..model.pose import vector3

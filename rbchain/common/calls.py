@@ -1,4 +1,4 @@
-"""Messages for wrong calls: former and misspelt names of arguments, and values by position that need keywords.
+"""Messages for wrong calls: former and misspelled names of arguments, and values by position that need keywords.
 
 Python's own messages do not name the new name of an argument, or the missing keywords.
 """
@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from .misspelt import did_you_mean
+from .misspelled import did_you_mean
 from .public_names import HasPublicNames
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, get_args
 
-from .misspelt import one_of
+from .misspelled import one_of
 
 OnFailure = Literal["warn", "raise", "ignore"]
 RENAMED = {"status": "ignore", "nan": "ignore"}

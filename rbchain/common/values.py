@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .calls import ExplainsCalls
-from .misspelt import SuggestsAttributes
+from .misspelled import SuggestsAttributes
 from .pickles import PickledByName
 
 

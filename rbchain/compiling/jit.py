@@ -142,7 +142,7 @@ def kernel(function):
 
 
 def routine(function):
-    """Compile a sweep that its caller calls: an inlined sweep would be optimised again at every level above it."""
+    """Compile a sweep that its caller calls: an inlined sweep would be optimized again at every level above it."""
     return _without_entries(function, ROUTINE)
 
 

@@ -36,7 +36,7 @@ NEARLY_AT_REST = 0.4
 
 @kernel
 def constraints_of(block, tables, results):
-    """Create the Constraints in `Block.rows` (rows, lanes), after `results` rows; each factorisation decides ranks."""
+    """Create the Constraints in `Block.rows` (rows, lanes), after `results` rows; each factorization decides ranks."""
     constraints = constraints_in(block.rows, results, tables, block.qd.shape[0])
     for lane in range(constraints.flags.shape[1]):
         constraints.flags[closure.FLAG_DECIDES, lane] = constant_like(block.q, 1.0)

@@ -6,11 +6,11 @@ from ..compiling.jit import driver, kernel
 from ..core.lanes.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width
 from ..core.lanes.lanes import constant_like
 from ..core.linear.descent import IS_DONE, begin_descent, descent_in, descent_size, move_down, sum_forces
-from ..core.linear.linear_memory import linearised_rate_in, without_tree
-from ..core.linear.linearised_rate import differentiate_exactly
+from ..core.linear.linear_memory import linearized_rate_in, without_tree
+from ..core.linear.linearized_rate import differentiate_exactly
 from ..core.sample import control_layout as controls
 from ..core.sample.rate import evaluate
-from .linearised import linearised_memory
+from .linearized import linearized_memory
 from .trajectories import load_row, memory_for
 
 #: A lane that has no sample.
@@ -18,11 +18,11 @@ IDLE = -1
 
 
 def equilibria_memory(topology, tables, state_size, actions, lanes):
-    """Allocate the memory of a call, with the arguments of `linearised_memory`."""
+    """Allocate the memory of a call, with the arguments of `linearized_memory`."""
     width, dtype = lanes
     n = topology.shape[1]
     numbers = descent_size(n, state_size - n) * width + CACHE_LINE // dtype.itemsize
-    return (*linearised_memory(topology, tables, state_size, actions, lanes), np.zeros(numbers, dtype))
+    return (*linearized_memory(topology, tables, state_size, actions, lanes), np.zeros(numbers, dtype))
 
 
 @kernel
@@ -45,7 +45,7 @@ def equilibria(memory, topology, parameters, variation, tables, states, tau, act
     nq, n, m, width, k = q.shape[1], topology.shape[1], integrals.shape[1], lane_width(q), all_lanes(q)
     of_states, of_linear, scratch = memory
     block, stepper = memory_for(of_states, 0, topology, tables, parameters, q, actions, (nq + n + m, 1))
-    linear = without_tree(linearised_rate_in(of_linear[0][0], of_linear[1][0], tables, nq, nq + n + m))
+    linear = without_tree(linearized_rate_in(of_linear[0][0], of_linear[1][0], tables, nq, nq + n + m))
     descent = descent_in(scratch, aligned_start(scratch), width, n, nq)
     y, rate, samples = stepper.y, stepper.rates[0], of_linear[1][0][0]  # the pivots, which no kernel here uses
     following, active = first, 0

@@ -13,7 +13,7 @@ from ..core.forces import signal_layout as signal
 from ..core.forces.signal_breaks import NODES
 from ..core.lanes.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.lanes.lanes import constant_like
-from ..core.linear.linear_memory import linearised_rate_in, linearised_rate_memory
+from ..core.linear.linear_memory import linearized_rate_in, linearized_rate_memory
 from ..core.linear.sensitivities import Sensitivities
 from ..core.loops import constraint_layout as closure
 from ..core.loops.constraint_hooks import decide_rank
@@ -127,7 +127,7 @@ def actions_memory(topology, tables, state_size, actions, width, dtype, blocks):
         modes = np.zeros((blocks, modes_size(int(actions.modes[0])) * width), dtype)
     if actions.sensitivities is not None:
         rows_of_state = 2 * n + actions.integrals
-        of_sensitivities = linearised_rate_memory(n, tables, actions.integrals, rows_of_state, width, dtype, blocks)
+        of_sensitivities = linearized_rate_memory(n, tables, actions.integrals, rows_of_state, width, dtype, blocks)
     if samplers is not None:
         of_numbers, of_times, of_counts = sampler_sizes(samplers, n, state_size, width)
         of_samplers = (
@@ -189,12 +189,12 @@ def samplers_in_block(memory, b, n, width, actions):
 @only_if(lambda memory, b, actions, tables, n: is_given(actions, "sensitivities"))
 @kernel
 def sensitivities_in_block(memory, b, actions, tables, n):
-    """Return the Sensitivities of block b, in the arrays of `linearised_rate_memory`, or None.
+    """Return the Sensitivities of block b, in the arrays of `linearized_rate_memory`, or None.
 
-    Their LinearisedRate has no scratch memory for differences, which need all rows of the state.
+    Their LinearizedRate has no scratch memory for differences, which need all rows of the state.
     """
     return Sensitivities(
-        actions.sensitivities, linearised_rate_in(memory[0][b], memory[1][b], tables, n, 2 * n + actions.integrals)
+        actions.sensitivities, linearized_rate_in(memory[0][b], memory[1][b], tables, n, 2 * n + actions.integrals)
     )
 
 

@@ -12,7 +12,7 @@ from gymnasium.spaces import Box, Space
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from ..common.misspelt import one_of
+from ..common.misspelled import one_of
 from ..common.real_arrays import excerpt, whole_number
 from ..errors import ArgumentError, Status
 from ..simulate.stepper import Stepper

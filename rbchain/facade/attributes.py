@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, Self, TypeVar, 
 
 import numpy as np
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ModelError
 from ..model.constraint_tables import row_counts_of
@@ -131,7 +131,7 @@ class Attributes:
         return model
 
     def __setattr__(self, name: str, value: Never) -> None:
-        """Raise an AttributeError, which suggests the right name of a misspelt field."""
+        """Raise an AttributeError, which suggests the right name of a misspelled field."""
         if isinstance(getattr(type(self), name, None), DescriptionField):
             object.__setattr__(self, name, value)  # raises its own message
         hint = "" if hasattr(self, name) else did_you_mean(name, dir(self))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..acting.drives import ONE_JOINT, OneJointDrive
 from ..acting.input_values import with_prefix
 from ..common.calls import ExplainsCalls, explains_calls
-from ..common.misspelt import ClosedAttributes, did_you_mean
+from ..common.misspelled import ClosedAttributes, did_you_mean
 from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ModelError, UnknownNameError
 from ..model import validation

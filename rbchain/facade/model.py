@@ -15,7 +15,7 @@ from ..analysis.modes import modes
 from ..codegen.generate import generate
 from ..common.calls import explains_calls
 from ..common.lock_free import cached_property
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelled import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..model.arguments import SampleSequence, check_sample_index
 from ..model.description import indexed

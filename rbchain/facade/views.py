@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelled import SuggestsAttributes
 from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ArgumentError
 from ..model.description import VARIABLE_FIELDS

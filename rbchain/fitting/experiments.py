@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelled import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray
 from ..errors import ArgumentError, SimulationError
@@ -82,7 +82,7 @@ def experiment_design(
 ) -> ExperimentDesign:
     """Compute which of several planned motions determine the parameters of a model best.
 
-    The D-optimal design maximises the determinant of the Fisher information of the measurements, so that the volume of
+    The D-optimal design maximizes the determinant of the Fisher information of the measurements, so that the volume of
     the confidence ellipsoid of the parameters is smallest. It is exact to first order near the parameters of the model.
 
     Parameters
@@ -172,7 +172,7 @@ def experiment_design(
 
 
 def d_optimal_weights(information: FloatArray) -> FloatArray:
-    """Return the weights (motions,) that maximise the determinant of the sum of weights times information.
+    """Return the weights (motions,) that maximize the determinant of the sum of weights times information.
 
     `information` (motions, p, p) are positive semidefinite, and their sum is regular. The multiplicative algorithm of
     Silvey, Titterington and Torsney (1978) increases the determinant in each iteration. Let M be the sum. The weights

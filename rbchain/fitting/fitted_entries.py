@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..acting.numeric_fields import Force
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, ModelError, UnknownNameError
 from ..model.parameter_paths import MASS_AND_INERTIA

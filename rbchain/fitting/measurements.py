@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import actions_of_samples
 from ..common.calls import ExplainsCalls
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelled import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelled import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray
 from ..model.named_items import NamedDict

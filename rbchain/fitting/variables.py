@@ -54,7 +54,7 @@ class Variables:
         raise NotImplementedError
 
     def numbers(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the labelled parameters and their derivatives with respect to the variables, for one start."""
+        """Return the labeled parameters and their derivatives with respect to the variables, for one start."""
         raise NotImplementedError
 
     def scales(self, x: FloatArray) -> FloatArray:

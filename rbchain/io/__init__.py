@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..common.calls import explains_calls
-from ..common.misspelt import no_attribute
+from ..common.misspelled import no_attribute
 from ..common.real_arrays import excerpt
 from ..common.whole_files import whole_file
 from ..errors import FileFormatError, ModelError
@@ -53,7 +53,7 @@ def load(
         is "warn", because many published robots have such tensors: the measured inertia of link 3 of the Puma 560
         violates the triangle inequality. A `.toml` file has a key of this name instead.
     density : float (kg/m^3) or str, optional
-        For URDF only: the density, or the material such as "aluminium" (`rbchain.density_of`), of moving bodies whose
+        For URDF only: the density, or the material such as "aluminum" (`rbchain.density_of`), of moving bodies whose
         links have no mass. Their inertia is the sum of the inertias of their collision shapes; links without collision
         shapes use their visuals. Overlaps count twice. Meshes must be closed, and need the extra `meshes`. The warning
         lists the links. Bodies with a mass do not change.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..errors import FileFormatError
 from ..model.constraints import CouplerConstraint
 from .notes import Notes

@@ -43,7 +43,7 @@ def inertia_of_mesh(
     Raises
     ------
     FileFormatError
-        If the file cannot be read, the surface is open, neighbouring triangles have opposite orientations, the surface
+        If the file cannot be read, the surface is open, neighboring triangles have opposite orientations, the surface
         is inside out, or one part lies inside another without being a cavity. Intersecting surfaces are not detected.
     ModelError
         If density, mass or units are invalid.
@@ -114,7 +114,7 @@ def _solid(path: Path) -> tuple[np.ndarray, np.ndarray, float]:
         )
     if not mesh.is_winding_consistent:
         raise FileFormatError(
-            f"{path}: neighbouring triangles have opposite orientations; expected the vertices of all triangles in "
+            f"{path}: neighboring triangles have opposite orientations; expected the vertices of all triangles in "
             "counterclockwise order as seen from outside"
         )
     corners = np.asarray(mesh.triangles)
@@ -150,9 +150,9 @@ def _loose_edges(faces: np.ndarray) -> int:
     return int((np.unique(edges, axis=0, return_counts=True)[1] != 2).sum())
 
 
-def _check_parts(path: Path, neighbours: np.ndarray, corners: np.ndarray) -> None:
+def _check_parts(path: Path, neighbors: np.ndarray, corners: np.ndarray) -> None:
     """Raise a FileFormatError unless the mesh winds exactly once around points just inside the surface of each part."""
-    labels = _trimesh().graph.connected_component_labels(neighbours, node_count=len(corners))
+    labels = _trimesh().graph.connected_component_labels(neighbors, node_count=len(corners))
     parts = [np.flatnonzero(labels == part) for part in range(labels.max() + 1)]
     low, high = (np.array([bound(corners[part], axis=(0, 1)) for part in parts]) for bound in (np.min, np.max))
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

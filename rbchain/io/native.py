@@ -73,7 +73,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..common.calls import ExplainsCalls, with_present_names
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, FileFormatError, ModelError
 from ..facade.builder import ModelBuilder

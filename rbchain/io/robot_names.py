@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..errors import FileFormatError, missing_package
 
 PACKAGE = "robot_descriptions"

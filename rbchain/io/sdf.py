@@ -49,7 +49,7 @@ def load_sdf(
     check_base(base)
     notes = Notes()
     root, version = root_of(path)
-    misspelt = check_vocabulary(root, notes)
+    misspelled = check_vocabulary(root, notes)
     try:
         model, gravity = _moving_model(File(path, version, (), notes), root)
         builder = ModelBuilder(name=model.element.get("name"), gravity=gravity, nonphysical_inertia=nonphysical_inertia)
@@ -57,7 +57,7 @@ def load_sdf(
             _Reader(path, model, builder, notes).add(base)
             built = builder.build()
     except FileFormatError as error:
-        raise FileFormatError(f"{error}{misspelt}") from None
+        raise FileFormatError(f"{error}{misspelled}") from None
     notes.warn(path, stacklevel=4)
     return built
 

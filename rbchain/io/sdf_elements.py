@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..errors import FileFormatError
 from ..model.collision_shape import CollisionShape
 from ..model.inertia import Inertia

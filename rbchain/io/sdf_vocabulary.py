@@ -102,7 +102,7 @@ NEUTRAL = {
 def check_vocabulary(root: Any, notes: Notes) -> str:
     """Note elements of a file that are unknown, repeated, or omitted in the model.
 
-    Returns a text about misspelt names, for errors that they may cause.
+    Returns a text about misspelled names, for errors that they may cause.
     """
     for (tag, name), neutral in NEUTRAL.items():
         for element in (child for owner in root.iter(tag) for child in owner.findall(name)):

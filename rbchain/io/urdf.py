@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import FileFormatError
 from ..facade.builder import ModelBuilder
@@ -190,7 +190,7 @@ def _parse(path: Path, content: bytes | None, notes: Notes) -> _File:
         raise FileFormatError(f"{path}: the root element is <{label(root)}>; expected <robot>{hint}")
     root.set("name", root.get("name") or path.stem)
     check_macros(path, root, notes)
-    misspelt = check_names(root, notes)
+    misspelled = check_names(root, notes)
     try:
         if root.find("link") is None and "xacro" in root.nsmap:
             raise FileFormatError(
@@ -205,7 +205,7 @@ def _parse(path: Path, content: bytes | None, notes: Notes) -> _File:
         tree = _tree(path, robot)
         extensions = extensions_of(path, root, robot, notes)
     except FileFormatError as error:
-        raise FileFormatError(f"{error}{misspelt}") from None
+        raise FileFormatError(f"{error}{misspelled}") from None
     return _File(robot, *tree, visuals_of(path, root, notes), collisions_of(path, root, notes), extensions)
 
 

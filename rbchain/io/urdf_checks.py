@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..errors import FileFormatError
 from .couplers import check_mimicked
 from .notes import Notes, listed

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..errors import FileFormatError
 from ..model.constraints import BallConstraint, Constraint, HingeConstraint, WeldConstraint
 from ..model.pose import Pose

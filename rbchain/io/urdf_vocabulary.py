@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from .notes import LEFT_OUT, Notes
 from .xml_reading import attributes_of, label
 
@@ -91,14 +91,14 @@ UNKNOWN = "unknown names, which are ignored"
 def check_names(robot: Any, notes: Notes, vocabulary: Mapping[str, Names] = VOCABULARY) -> str:
     """Note elements and attributes that are unknown, repeated, or missing in the model.
 
-    Returns a text about misspelt names, for errors that they may cause.
+    Returns a text about misspelled names, for errors that they may cause.
     """
-    misspelt: list[str] = []
+    misspelled: list[str] = []
 
     def unknown(what: str, name: str, owner: str, names: tuple[str, ...]) -> None:
         hint = _hint(name, names)
         notes.put(UNKNOWN, f"{what}: {hint}" if hint else what, owner)
-        misspelt.extend([f"{what}: {hint}"] if hint else [])
+        misspelled.extend([f"{what}: {hint}"] if hint else [])
 
     waiting = [(robot, "")]
     while waiting:
@@ -120,11 +120,11 @@ def check_names(robot: Any, notes: Notes, vocabulary: Mapping[str, Names] = VOCA
             elif name not in names.without_effect and not name.startswith("xacro:"):
                 all_names = (*known, *names.without_effect, *names.left_out)
                 unknown(f"<{name}> in <{tag}>", name, owner_of(child) or owner, all_names)
-    return f". The file contains misspelt names: {', '.join(dict.fromkeys(misspelt))}" if misspelt else ""
+    return f". The file contains misspelled names: {', '.join(dict.fromkeys(misspelled))}" if misspelled else ""
 
 
 def _hint(name: str, known: tuple[str, ...]) -> str:
-    """Return a suggestion for a misspelt name; an empty text if no name is similar."""
+    """Return a suggestion for a misspelled name; an empty text if no name is similar."""
     hint = did_you_mean(name, known) or did_you_mean(name.lower(), known)
     exchanged = [f"; did you mean {other}?" for other in known if sorted(other) == sorted(name.lower())]
     return (hint or "".join(exchanged[:1])).removeprefix("; ")

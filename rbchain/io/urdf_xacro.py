@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import FileFormatError, missing_package
 from .notes import LEFT_OUT, Notes

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelled import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FLOAT32, FLOAT64, common_batch, excerpt, real_array
 from ..drivers.single_states import QUATERNION_TOLERANCE

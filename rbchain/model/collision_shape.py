@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import one_of
+from ..common.misspelled import one_of
 from ..common.values import Value
 from ..errors import ModelError
 from .pose import Made, Pose, numbers

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ModelError, UnknownNameError
 from .constraints import KINDS, Constraint, CouplerConstraint, DistanceConstraint

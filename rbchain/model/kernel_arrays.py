@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.lock_free import cached_property
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import FLOAT64, excerpt
 from ..core.loops.constraint_layout import ConstraintTables
 from ..core.tree.layout import TOPOLOGY_PASSIVE, Variation

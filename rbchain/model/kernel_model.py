@@ -139,7 +139,7 @@ class KernelModel(KernelArrays):
         is_single = self._shared and not batch and dtype is FLOAT64 and out is None and all(x is None for x in wrenches)
         if not is_single or rows > MAX_ROWS_OF_SINGLE_CALLS:
             return result
-        if driver not in self._drivers_of_single_states:  # a model of an optimiser may be called only once
+        if driver not in self._drivers_of_single_states:  # a model of an optimizer may be called only once
             self._drivers_of_single_states.add(driver)
         elif driver not in self.single_calls:
             call = direct_call(driver, (self.new_memory(dtype, 1, rows), *arguments, 0, 1), shape)

@@ -1,6 +1,6 @@
 """Densities of common materials."""
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..errors import ModelError
 from .pose import positive
 
@@ -11,15 +11,15 @@ from .pose import positive
 DENSITIES = {
     "ABS": 1050.0,
     "acrylic": 1180.0,
-    "aluminium": 2700.0,
+    "aluminum": 2700.0,
     "brass": 8500.0,
     "bronze": 8800.0,
-    "carbon fibre": 1600.0,
+    "carbon fiber": 1600.0,
     "cast iron": 7200.0,
     "concrete": 2400.0,
     "copper": 8960.0,
     "glass": 2500.0,
-    "glass fibre": 1900.0,
+    "glass fiber": 1900.0,
     "gold": 19300.0,
     "ice": 917.0,
     "lead": 11340.0,
@@ -42,13 +42,13 @@ DENSITIES = {
     "water": 1000.0,
     "zinc": 7140.0,
 }
-#: Other names of materials. Carbon and glass fibre stand for their laminates with epoxy.
+#: Other names of materials. Carbon and glass fiber stand for their laminates with epoxy.
 ALIASES = {
-    "aluminum": "aluminium",
-    "carbon fiber": "carbon fibre",
-    "CFRP": "carbon fibre",
-    "glass fiber": "glass fibre",
-    "GFRP": "glass fibre",
+    "aluminium": "aluminum",
+    "carbon fibre": "carbon fiber",
+    "CFRP": "carbon fiber",
+    "glass fibre": "glass fiber",
+    "GFRP": "glass fiber",
     "iron": "cast iron",
     "polyamide": "nylon",
     "seawater": "sea water",

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, SupportsIndex, TypeVar
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.pickles import new
 from ..common.real_arrays import excerpt
 from ..errors import UnknownNameError

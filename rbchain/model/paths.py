@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Generic, NamedTuple, TypeVar
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, UnknownNameError
 from .immersion import Immersion

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Literal
 
-from ..common.misspelt import SuggestsAttributes, one_of
+from ..common.misspelled import SuggestsAttributes, one_of
 from ..common.pickles import PickledByName
 from ..errors import ModelError, missing_package
 from .pose import numbers

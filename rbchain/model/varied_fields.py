@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import common_batch, excerpt, real_array
 from ..errors import ModelError, UnknownNameError
 from . import validation
@@ -29,7 +29,7 @@ Numbers = Mapping[str, Any]
 
 
 class VariedFields(TypedDict, total=False):
-    """The keywords of `Model.vary` and `Model.replace`, so that type checkers find misspelt ones."""
+    """The keywords of `Model.vary` and `Model.replace`, so that type checkers find misspelled ones."""
 
     placement_rotation: npt.ArrayLike
     placement_translation: npt.ArrayLike

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..common.misspelt import one_of
+from ..common.misspelled import one_of
 from ..common.values import Value
 from ..errors import ModelError
 from .pose import Made, Pose, numbers
@@ -35,7 +35,7 @@ class Visual(Value):
     size : sequence of float, m
         Box: the three edges. Cylinder: radius and length; its axis is z. Capsule: radius and distance between the
         centers of its hemispherical ends; its axis is z. Sphere: radius. Ellipsoid: the three semi-axes. Mesh: factors
-        along x, y and z that convert the coordinates in the file to metres; 1 by default.
+        along x, y and z that convert the coordinates in the file to meters; 1 by default.
     pose : Pose
         Pose of the shape's center, or of the mesh's origin, in the body's frame.
     color : (3,) or (4,) sequence, optional

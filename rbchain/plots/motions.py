@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..common.calls import explains_calls
-from ..common.misspelt import did_you_mean, one_of
+from ..common.misspelled import did_you_mean, one_of
 from ..common.progress import progress
 from ..errors import ArgumentError, Status, UnknownNameError
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes, no_attribute
+from ..common.misspelled import SuggestsAttributes, no_attribute
 from ..core.motion.sample_memory import TIME_OF_RATE
 from ..errors import Status
 from .inputs import Inputs, initial_inputs, write_inputs, write_numbers

@@ -12,7 +12,7 @@ from ..acting.contacts import NAMES_OF_CONTACTS
 from ..acting.controllers import uses_simulated_model
 from ..acting.coordinates import joints_of_dofs
 from ..acting.drives import refuse_lags
-from ..common.misspelt import did_you_mean
+from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout as drive
 from ..core.control.actuators import ACTUATOR_GEAR

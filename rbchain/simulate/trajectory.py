@@ -15,7 +15,7 @@ from ..acting.contacts import ImpactRecord, StickingRecord
 from ..acting.events import EventRecord
 from ..acting.numeric_fields import Force
 from ..common.lock_free import cached_property
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelled import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ArgumentError, Status

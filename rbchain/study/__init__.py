@@ -7,7 +7,7 @@ from typing import Any
 
 import lazy_loader
 
-from ..common.misspelt import no_attribute
+from ..common.misspelled import no_attribute
 from ..errors import missing_package
 
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -33,7 +33,7 @@ def load_results(folder: str | Path) -> xarray.Dataset:
     Returns
     -------
     xarray.Dataset
-        As from `Study.run`. `results.rbchain` summarises, plots and analyses them (`Results`).
+        As from `Study.run`. `results.rbchain` summarizes, plots and analyzes them (`Results`).
 
     Raises
     ------

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StudyError
-from .analyse.linear_analysis import linear_analysis
-from .analyse.survivors import survivors_in
+from .analyze.linear_analysis import linear_analysis
+from .analyze.survivors import survivors_in
 from .describe.identity import changes_that_are_not_noticed
 from .run import executors
 from .run.chunks import chosen_chunk_size, run

@@ -14,11 +14,11 @@ from ..acting.sampled import Drive
 from ..acting.wrenches import Force
 from ..common.calls import ExplainsCalls, explains_calls
 from ..common.failures import OnFailure, checked_on_failure
-from ..common.misspelt import ClosedAttributes, NamesClassMethods
+from ..common.misspelled import ClosedAttributes, NamesClassMethods
 from ..common.real_arrays import excerpt
 from ..errors import SimulationWarning, StudyError
 from ..facade.model import Model
-from .analyse import control_variates as controls, gradients, sensitivity, shapley
+from .analyze import control_variates as controls, gradients, sensitivity, shapley
 from .describe.correlations import Correlation
 from .describe.description import Description, Outputs, Simulation, StopWhen, read_description
 from .describe.designs import Design, DesignName, SupportsArray
@@ -390,7 +390,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         return Inputs(self.plan.drawn, self.description.seed)
 
     def evaluate(self, inputs: npt.ArrayLike | xarray.DataArray, **settings: Any) -> xarray.Dataset:
-        """Simulate samples with given inputs in place of random ones, for optimisers and other programs.
+        """Simulate samples with given inputs in place of random ones, for optimizers and other programs.
 
         Parameters
         ----------

@@ -48,7 +48,7 @@ class Camera:
     def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Perspective view of points (..., 3): coordinates (..., 2) in the image and distances (...), m.
 
-        At the distance of the center, a metre is one unit of the image.
+        At the distance of the center, a meter is one unit of the image.
         """
         seen = (points - self.center) @ self.axes.T
         away = self.distance - seen[..., 2]

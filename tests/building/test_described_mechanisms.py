@@ -92,7 +92,7 @@ def test_the_model_reports_its_description():
         np.testing.assert_allclose(getattr(model, field), getattr(expected, field), rtol=4 * EPS, atol=4 * EPS)
 
 
-def test_an_axis_that_is_not_unit_is_normalised():
+def test_an_axis_that_is_not_unit_is_normalized():
     rng = np.random.default_rng(6)
     bodies = [random_body(rng, kind) for kind in KINDS]
     model = built(bodies, SERIAL, stretch=-37.5)

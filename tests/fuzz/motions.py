@@ -203,7 +203,7 @@ def check_ends(motion, found):
             length = np.linalg.norm(q[reached, at : at + 4], axis=-1)
             np.testing.assert_allclose(length, 1.0, rtol=0, atol=8 * np.finfo(q.dtype).eps)
         if status is rb.Status.DONE and found.t[-1] == duration:
-            # normalisation of quaternions rounds, and prescribed coordinates are saved to the last bit
+            # normalization of quaternions rounds, and prescribed coordinates are saved to the last bit
             rounding = 4 * np.finfo(q.dtype).eps
             np.testing.assert_allclose(found.end_q[sample], q[-1], rtol=rounding, atol=rounding)
     assert found.success == bool(np.isin(found.status, [rb.Status.DONE, rb.Status.STOPPED]).all())

@@ -159,7 +159,7 @@ def random_compliances(rng, kind):
 
 
 class Units(NamedTuple):
-    """Powers of two that one kilogram, metre and second are in other units: products with them are exact."""
+    """Powers of two that one kilogram, meter and second are in other units: products with them are exact."""
 
     mass: int
     length: int

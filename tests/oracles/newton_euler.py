@@ -9,12 +9,12 @@ Inputs are arrays of doubles, which are converted exactly, or mpmath ``mpf``. Re
 rounded. All units are SI.
 
 The model is used as given: rotations are orthogonal and axes have unit length only to about 1e-16. Nothing is
-normalised again. The mass matrix is symmetric and ``T = qd.H.qd / 2`` to 40 digits. Identities that need exactly
+normalized again. The mass matrix is symmetric and ``T = qd.H.qd / 2`` to 40 digits. Identities that need exactly
 orthogonal rotations, such as the gravity force as a gradient of V, hold only to 1e-16.
 
 Derivatives are central differences with about 24 digits. They take many evaluations, so use them for small models.
 
-A free or spherical joint is a single motion of its body. Its quaternion is normalised here, and its velocities are in
+A free or spherical joint is a single motion of its body. Its quaternion is normalized here, and its velocities are in
 body axes. Every other joint is one or several motions along or about axes, one after the other. Rotor inertia
 (armature) acts only on its own coordinate.
 
@@ -230,7 +230,7 @@ def times_inertia(model, i, R, w):
 
 
 def felt_by(model, frame, force, moment):
-    """Generalised forces of one motion from a force and its moment about the frame's origin."""
+    """Generalized forces of one motion from a force and its moment about the frame's origin."""
     if frame.kind == "spherical":
         return apply(transpose(frame.R), moment)
     if frame.kind == "free":

@@ -38,7 +38,7 @@ def size_of(motion):
 
 
 def effect_of_rounded_readings(setup):
-    """The change of qd at the end if each reading of the encoder is rounded to the other neighbour.
+    """The change of qd at the end if each reading of the encoder is rounded to the other neighbor.
 
     The force of kd times differences of readings has an impulse that telescopes.
     """

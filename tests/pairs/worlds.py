@@ -9,7 +9,7 @@ import rbchain as rb
 #: Places, names and units that do not change a motion, as arguments of `World`.
 WORLDS = {
     "turned": {"rotation": np.array([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])},
-    "in millimetres": {"length": 1e3},
+    "in millimeters": {"length": 1e3},
     "in grams": {"mass": 1e3},
     "renamed": {"prefix": "robot/"},
     "divided": {"divided": True},
@@ -22,7 +22,7 @@ HALF = rb.Pose((0.1, -0.2, 0.05), (0.5, 0.5, 0.5, 0.5))
 class World:
     """The rotation of the world axes, the size of the units, a prefix of all names, divided bodies and another root.
 
-    `length` and `mass` are the numbers of units in a metre and in a kilogram. The unit of time is the second.
+    `length` and `mass` are the numbers of units in a meter and in a kilogram. The unit of time is the second.
     """
 
     rotation: np.ndarray = field(default_factory=lambda: np.eye(3))

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 import rbchain as rb
-from rbchain.study.analyse.control_variates import controlled_mean, controlled_means
+from rbchain.study.analyze.control_variates import controlled_mean, controlled_means
 from rbchain.study.describe import distributions, scipy_distributions
 
 pytestmark = pytest.mark.plain_python

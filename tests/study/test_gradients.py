@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.study.analyse import gradients
-from rbchain.study.analyse.gradients import differences
-from rbchain.study.analyse.linear_analysis import linear_analysis
+from rbchain.study.analyze import gradients
+from rbchain.study.analyze.gradients import differences
+from rbchain.study.analyze.linear_analysis import linear_analysis
 from rbchain.study.plan.plan import Plan
 from rbchain.study.run.executors import local
 from rbchain.study.store.store import Store

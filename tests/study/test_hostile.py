@@ -186,7 +186,7 @@ WRONG = {
         '[vary."link1.mass"]\ndistribution = { type = "normal", std = 0.1 }\n[simulate]',
         r"'link1\.mass' varies by two dispersions; expected each number once",
     ),
-    "a misspelt body": (
+    "a misspelled body": (
         'frame = "link2"',
         'frame = "Link2"',
         r"measures\[0\]: frame is 'Link2'; .*; did you mean link2\?",

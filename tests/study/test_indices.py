@@ -11,7 +11,7 @@ import pytest
 import rbchain as rb
 from rbchain import cli
 from rbchain.cli import output
-from rbchain.study.analyse.shapley import effects_of, orders_and_scores
+from rbchain.study.analyze.shapley import effects_of, orders_and_scores
 from rbchain.study.show.report import write_report
 
 SETTINGS = {"duration": 0.01, "method": "rk4", "step": 0.01, "save_at": 2}

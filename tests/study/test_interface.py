@@ -53,7 +53,7 @@ def test_wrong_arguments_raise_an_error_of_the_study(call, message):
 
 
 @pytest.mark.plain_python
-def test_a_misspelt_argument_of_a_study_is_refused():
+def test_a_misspelled_argument_of_a_study_is_refused():
     with pytest.raises(TypeError, match="simulat"):
         rb.Study(rb.Model.serial_chain(1), samples=1, simulat={"duration": 1.0})
 

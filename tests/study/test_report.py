@@ -14,7 +14,7 @@ from lxml import etree
 import rbchain as rb
 from rbchain import cli
 from rbchain.cli import output
-from rbchain.study.analyse.explained_variance import explained_shares
+from rbchain.study.analyze.explained_variance import explained_shares
 from rbchain.study.describe.description import Description
 from rbchain.study.run.order_statistics import ranks_around_quantile
 from rbchain.study.show.linear_report import LinearAnalysis

@@ -6,7 +6,7 @@ import pytest
 import rbchain as rb
 from rbchain.cli import main
 from rbchain.errors import Status
-from rbchain.study.analyse.survivors import LEVEL, survivors
+from rbchain.study.analyze.survivors import LEVEL, survivors
 from rbchain.study.plan.outcomes import NOT_RUN, REMEDIES, status_in_words
 from rbchain.study.show.report import write_report
 

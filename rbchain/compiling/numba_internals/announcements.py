@@ -22,7 +22,7 @@ FUNCTIONS_OF_PARTS = {
 }
 #: Which share of the functions is new if this process has compiled others before.
 NEW_FUNCTIONS = 2 / 3
-#: Which share of the time passes until all functions are compiled; the rest optimises and writes machine code.
+#: Which share of the time passes until all functions are compiled; the rest optimizes and writes machine code.
 SHARE_OF_FUNCTIONS = 0.88
 
 _running, _compiled = [], [0]

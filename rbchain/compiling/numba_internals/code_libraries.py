@@ -20,13 +20,13 @@ NUMBA_NAMES = {
 class Library(JITCodeLibrary):
     """LLVM code of a function, with the kernels that are inlined into it.
 
-    Routines are not inlined. They are optimised once and only linked into drivers. Numba would optimise them again
+    Routines are not inlined. They are optimized once and only linked into drivers. Numba would optimize them again
     with each of their callers.
 
     Attributes
     ----------
     pass_options : dict
-        Arguments of LLVM's optimisation; empty for the level of Numba's configuration.
+        Arguments of LLVM's optimization; empty for the level of Numba's configuration.
     """
 
     pass_options: ClassVar = {}
@@ -46,12 +46,12 @@ class Library(JITCodeLibrary):
             self._linking_libraries.append(library)
 
     def add_llvm_module(self, ll_module):
-        """As in Numba, but without optimisation: once, in `finalize`, suffices, and LLVM takes 30 % less time."""
+        """As in Numba, but without optimization: once, in `finalize`, suffices, and LLVM takes 30 % less time."""
         ll_module.data_layout = self._codegen._data_layout  # noqa: SLF001
         self._final_module.link_in(ll_module)
 
     def finalize(self):
-        """As in Numba: link the functions that this one calls, and optimise."""
+        """As in Numba: link the functions that this one calls, and optimize."""
         for library in dict.fromkeys(self._linking_libraries):
             is_kernel = isinstance(library, KernelLibrary)
             module = library.kernel_module() if is_kernel else library._get_module_for_linking()  # noqa: SLF001
@@ -78,7 +78,7 @@ class KernelLibrary(Library):
     """
 
     function = None
-    # All kernels are optimised again with the routine or driver that contains them. Level 1 makes them small before,
+    # All kernels are optimized again with the routine or driver that contains them. Level 1 makes them small before,
     # which shortens the compilation and changes no bit of the results.
     pass_options: ClassVar = {"opt": 1}
 
@@ -119,7 +119,7 @@ class KernelLibrary(Library):
 class RoutineLibrary(KernelLibrary):
     """Code that its callers call."""
 
-    pass_options: ClassVar = {}  # it is not optimised again
+    pass_options: ClassVar = {}  # it is not optimized again
 
 
 class DriverLibrary(Library):

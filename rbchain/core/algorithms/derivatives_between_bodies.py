@@ -2,7 +2,7 @@
 
 A force between bodies a and b exerts the wrench W on b and -W on a, at the same point p of b. The paths to a and to b
 start where the paths from the base separate. A unit velocity of dof j moves b relative to a by sign_j S_j, where sign_j
-is 1 on the path to b and -1 on the path to a. The generalised forces are
+is 1 on the path to b and -1 on the path to a. The generalized forces are
 
     tau_j = sign_j S_j . W,   at the fixed point of the world that coincides with p.
 

@@ -302,7 +302,7 @@ def hold_at_limits(model, limits, search, q, k):
 
 @kernel
 def solve_positive(A, x, least, k):
-    """Replace the right-hand side x (n, lanes) by the solution of A x, by a Cholesky factorisation in place.
+    """Replace the right-hand side x (n, lanes) by the solution of A x, by a Cholesky factorization in place.
 
     A (n, n, lanes) is positive definite, and only entries (i, j) with j <= i are read. Pivots below `least`, a number,
     count as `least`. Afterwards, the diagonal of A holds the inverse square roots of the pivots. Source: Golub and Van

@@ -1,4 +1,4 @@
-"""LU factorisation of small dense matrices in lanes, with row pivoting in each lane.
+"""LU factorization of small dense matrices in lanes, with row pivoting in each lane.
 
 Source: Golub and Van Loan (2013), *Matrix Computations*, algorithms 3.4.1 and 3.1.3. A pivot on the diagonal is kept
 unless another entry of its column is PIVOT_RATIO times larger, because the lanes exchange rows one after the other.

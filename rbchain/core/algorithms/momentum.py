@@ -16,7 +16,7 @@ from ..tree.layout import parameter
 from .crba import pass_inertia
 
 # Rows of the result of `momentum`.
-MOMENTUM_LINEAR, MOMENTUM_ANGULAR, MOMENTUM_CENTRE = 0, 3, 6
+MOMENTUM_LINEAR, MOMENTUM_ANGULAR, MOMENTUM_CENTER = 0, 3, 6
 MOMENTUM_ROWS = 9
 
 
@@ -43,7 +43,7 @@ def momentum(model, q, qd, result, work, k):
     center = scale3(constant_like(work.dof, 1.0) / mass, center)
     store_row3(result, MOMENTUM_LINEAR, k, linear)
     store_row3(result, MOMENTUM_ANGULAR, k, subtract3(angular, cross(center, linear)))
-    store_row3(result, MOMENTUM_CENTRE, k, add3(load3(work.dof, 0, frame.LEVER, k), center))
+    store_row3(result, MOMENTUM_CENTER, k, add3(load3(work.dof, 0, frame.LEVER, k), center))
 
 
 @kernel

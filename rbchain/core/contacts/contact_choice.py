@@ -33,7 +33,7 @@ from .contact_mode_changes import (
     tangent_force,
 )
 from .contact_modes import REGULARIZATION, prepare_element, solve_forces
-from .contact_newton import eliminate_rows, least_proximal, linearise
+from .contact_newton import eliminate_rows, least_proximal, linearize
 from .contact_residuals import add_to_velocities, apply_change, largest_missing_velocity, largest_residual
 from .contact_solver import solve_contacts
 
@@ -350,7 +350,7 @@ def solve_with_diagonal(added, contacts, modes, tolerance, lane):
             for row in range(m):
                 modes.rows[row, mode.FORCE, lane] = rows[row, contact.IMPULSE, lane]
             return True
-        eliminate_rows(contacts, linearise(contacts, least_proximal(rows), lane), lane)
+        eliminate_rows(contacts, linearize(contacts, least_proximal(rows), lane), lane)
         for row in range(m):
             apply_change(row, rows[row, contact.RIGHT, lane], contacts, 1.0, lane)
     return False

@@ -1,4 +1,4 @@
-"""Newton steps of `contact_solver`: linearised equations of all rows, and a line search.
+"""Newton steps of `contact_solver`: linearized equations of all rows, and a line search.
 
 `contact_layout` describes the arguments. `residual`, `limit`, `running` and `length` are one value for each lane, and
 `index` is the number of the round. The matrix of a step is `Contacts.linear` (m, m, lanes): its entry (a, b) belongs to
@@ -163,7 +163,7 @@ def compute_step(contacts, proximal, k):
     Stores the impulses and velocities before the step.
     """
     rows, matrix = contacts.rows, contacts.matrix
-    eliminate_rows(contacts, linearise(contacts, proximal, k), k)
+    eliminate_rows(contacts, linearize(contacts, proximal, k), k)
     for row in range(rows.shape[0]):
         rows[row, contact.STEP_IMPULSE, k] = rows[row, contact.IMPULSE, k]
         rows[row, contact.STEP_VELOCITY, k] = rows[row, contact.VELOCITY, k]
@@ -188,7 +188,7 @@ def move_along_step(contacts, length, k):
 
 
 @routine
-def linearise(contacts, proximal, k):
+def linearize(contacts, proximal, k):
     """Set the equations for the changes x of all impulses, and return the number of rows whose impulses may change.
 
     All other rows have x = 0. They are open contacts and stops, in all lanes.
@@ -196,10 +196,10 @@ def linearise(contacts, proximal, k):
     table, rows, count = contacts.table, contacts.rows, 0
     for e in range(table.shape[1]):
         kind, row = table[element.KIND, e], table[element.ROW, e]
-        linearise_row(kind, row, contacts, k)
+        linearize_row(kind, row, contacts, k)
         changes = row_changes(row, contacts, k)
         if has_tangents(e, table):
-            linearise_tangents(row, contacts, k)
+            linearize_tangents(row, contacts, k)
             changes = changes or row_changes(row + 1, contacts, k) or row_changes(row + 2, contacts, k)
         if changes:
             for r in range(row, row + table[element.SIZE, e]):
@@ -231,7 +231,7 @@ def row_changes(row, contacts, k):
 
 
 @kernel
-def linearise_row(kind, row, contacts, k):
+def linearize_row(kind, row, contacts, k):
     """Set the right-hand side of a row: W x = target, or x = target at a limit. COUPLES is zero at a limit."""
     rows = contacts.rows
     p, u, inverse = rows[row, contact.IMPULSE, k], rows[row, contact.VELOCITY, k], rows[row, contact.INVERSE, k]
@@ -264,7 +264,7 @@ def fill_row(a, row, count, contacts, proximal, k):
 
 
 @kernel
-def linearise_tangents(row, contacts, k):
+def linearize_tangents(row, contacts, k):
     """Set the right-hand sides of the two tangents of a contact. COUPLES is zero without dependence on other rows.
 
     If the disc has the radius zero, the tangents depend only on the normal impulse.
@@ -352,7 +352,7 @@ def factors_of_row(entry, c, contacts, k):
     """Return the multiples of the row at place c to subtract from a right-hand side and from a row with this entry.
 
     Without coupling, the rest of the row at place c is zero, except for the tangents of a disc of radius zero, where
-    the step neglects it. Each lane decides for itself, so that it does not depend on its neighbours.
+    the step neglects it. Each lane decides for itself, so that it does not depend on its neighbors.
     """
     rows, source = contacts.rows, row_at_place(c, contacts)
     factor = entry * rows[source, contact.PIVOT, k]

@@ -71,7 +71,7 @@ def copy_opposite_response(row, model, contacts, k):
 
 @kernel
 def pass_impulses(e, row, zero, model, contacts, work, k):
-    """Add the generalised impulses u due to a unit impulse of a row of element e to the response of the row.
+    """Add the generalized impulses u due to a unit impulse of a row of element e to the response of the row.
 
     `zero` is the number zero of each lane.
     """
@@ -88,7 +88,7 @@ def pass_impulses(e, row, zero, model, contacts, work, k):
 
 @routine
 def pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
-    """Add the generalised impulses u due to `motor` on a dof and f on its body to the response of a row.
+    """Add the generalized impulses u due to `motor` on a dof and f on its body to the response of a row.
 
     u = motor + S . f,  f_parent = f - U u / D
 
@@ -108,7 +108,7 @@ def pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
 
 @routine
 def spread_response(row, model, contacts, work, k):
-    """Replace the generalised impulses u of a row by the velocities Y that they cause, from the base to the tips.
+    """Replace the generalized impulses u of a row by the velocities Y that they cause, from the base to the tips.
 
     Y = (u - U . a_parent) / D
     """

@@ -7,7 +7,7 @@ With the velocities u = u_free + W p of the rows, W = J H^-1 J^T, find impulses 
     tangents of a contact   p = the point of the disc of radius mu p_n + upper that is nearest to p - u / w
 
 The difference between both sides, as a velocity, is the residual. A sweep applies these equations row by row. Sweeps
-alone converge slowly if the rows are strongly coupled. Steps of Newton's method therefore linearise the equations of
+alone converge slowly if the rows are strongly coupled. Steps of Newton's method therefore linearize the equations of
 all rows. A line search shortens them. Their result is kept in the lanes in which it halves the least residual so far.
 Otherwise, they could return to the same local minimum of the residual after each sweep.
 

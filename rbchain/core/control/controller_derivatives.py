@@ -18,7 +18,7 @@ The accelerations a_o of the other dofs o follow from the actuator forces f of t
 Source: Spong (1994), "Partial feedback linearization of underactuated mechanical systems"; Featherstone (2008),
 section 9.2.
 
-`linear` is a `core.linear.linearised_rate.LinearisedRate`. `y` (rows, lanes) is a state of the integrator: the rows of
+`linear` is a `core.linear.linearized_rate.LinearizedRate`. `y` (rows, lanes) is a state of the integrator: the rows of
 q, then the rows of qd, then other rows. Derivatives with respect to q are in N m/rad or N/m, derivatives with respect
 to qd in N m s/rad or N s/m.
 """
@@ -162,7 +162,7 @@ def add_some_computed_torques(block, linear, y, k):
 
 @kernel
 def factorize_other_dofs(actions, linear, k):
-    """Factorise M, with a row of the identity matrix for each dof whose acceleration is an input.
+    """Factorize M, with a row of the identity matrix for each dof whose acceleration is an input.
 
     Writes `linear.factors` (n, n, lanes) and `linear.pivots`.
     """

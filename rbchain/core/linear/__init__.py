@@ -1,1 +1,1 @@
-"""Linearised rates, Jacobians and sensitivities."""
+"""Linearized rates, Jacobians and sensitivities."""

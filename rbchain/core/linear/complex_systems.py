@@ -1,12 +1,12 @@
 """The linear systems of an implicit step for a complex number a, as real systems of twice the size.
 
-`linearised_rate` reduces the systems (a - J) (u, w, p) = (r, s, m) to one equation for each dof. Those equations also
+`linearized_rate` reduces the systems (a - J) (u, w, p) = (r, s, m) to one equation for each dof. Those equations also
 hold for a complex a = alpha + i beta. All increments are complex then. Complex numbers are pairs (real part, imaginary
 part), and complex vectors are two arrays. With P = a M + D + K X + C E / a^2, the real system is
 
     [[re P, -im P], [im P, re P]] (re w, im w) = (re s, im s).
 
-Systems for a real number have separate functions in `linearised_rate` and `rosenbrock`, which need a quarter of the
+Systems for a real number have separate functions in `linearized_rate` and `rosenbrock`, which need a quarter of the
 memory and of the operations.
 """
 
@@ -24,20 +24,20 @@ from ..spatial.vectors import add3, cross, rotate
 from ..tree.joints import quaternion_rate, quaternion_rotation
 from ..tree.kinematics import position_rates, store_turn_of_rate, tangents_of_rates
 from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL
-from .linearised_rate import LinearisedRate
+from .linearized_rate import LinearizedRate
 
 
 class ComplexSystems(NamedTuple):
     """Working memory of complex systems with the same derivatives. All arrays end in lanes.
 
-    * `linear` is the LinearisedRate, without memory for trees, at the state `center` (rows,).
-    * `factors` (systems, 2 n, 2 n) and `pivots` (systems, 2 n) are the factorised matrices, as in `algorithms.lu`.
+    * `linear` is the LinearizedRate, without memory for trees, at the state `center` (rows,).
+    * `factors` (systems, 2 n, 2 n) and `pivots` (systems, 2 n) are the factorized matrices, as in `algorithms.lu`.
     * `right` (2 n,) is a right-hand side, and then the solution.
     * `tangents` (2, n), `directions` (2, n) and `displacements` (2, nq) are scratch memory for the real and the
       imaginary parts.
     """
 
-    linear: LinearisedRate
+    linear: LinearizedRate
     center: Annotated[np.ndarray, "rows"]
     factors: Annotated[np.ndarray, "systems", "2 * n", "2 * n"]
     pivots: np.ndarray
@@ -65,7 +65,7 @@ def reciprocal(a):
 
 @routine
 def factorize_complex_step(block, systems, number, a, k):
-    """Compute and factorise the matrix of a system for the complex number a.
+    """Compute and factorize the matrix of a system for the complex number a.
 
     a is a pair (real part, imaginary part), 1/s. Writes `systems.factors` (systems, 2 n, 2 n, lanes) and
     `systems.pivots`.

@@ -3,7 +3,7 @@
 The rows of the state after the integrals of errors z are the sensitivities. Each parameter p has one column: n numbers
 u on the tangent space of the positions, n values w of the velocities, and one value s for each integral. Let M be the
 mass matrix. Let tau be the forces of inverse dynamics minus all joint forces, at the accelerations of the state. With
-K, D and C of `linearised_rate`,
+K, D and C of `linearized_rate`,
 
     M w' = - K u - D w + C s - dtau/dp,   s' = - u of the dof.
 
@@ -55,7 +55,7 @@ from ..sample.rate import count_drives, dof_of_drive, evaluate, integral_row, mo
 from ..spatial.vectors import add3, cross
 from ..tree.kinematics import move_dof
 from ..tree.layout import POSING_CARRIED, POSING_FREE, POSING_OWN
-from .linearised_rate import LinearisedRate, differentiate_exactly
+from .linearized_rate import LinearizedRate, differentiate_exactly
 from .parameter_forces import subtract_parameter_force
 from .parameter_layout import (
     BY_ACCELERATION,
@@ -83,7 +83,7 @@ class Sensitivities(NamedTuple):
     """The settings, and the working memory of one block. `linear` holds the derivatives of the accelerations."""
 
     settings: SensitivitySettings
-    linear: LinearisedRate
+    linear: LinearizedRate
 
 
 def has_sensitivities(block, *_):
@@ -200,7 +200,7 @@ def accelerates_freely(block, i):
 
 @kernel
 def factorize_mass_matrix(block, linear, k):
-    """Factorise the mass matrix, with a row of the identity matrix for each prescribed dof.
+    """Factorize the mass matrix, with a row of the identity matrix for each prescribed dof.
 
     Writes `linear.factors` (n, n, lanes) and `linear.pivots` (n, lanes).
     """

@@ -9,12 +9,12 @@ from ..spatial.vectors import add3, cross, rotate, scale3
 from ..tree.joints import quaternion_rate, quaternion_rotation
 from ..tree.kinematics import position_rates, store_quaternion, store_turn_of_rate, tangents_of_rates
 from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL
-from .linearised_tree import add_change_of_position, eliminate_along_tree, follows_tree, start_unit_changes
+from .linearized_tree import add_change_of_position, eliminate_along_tree, follows_tree, start_unit_changes
 
 
 @routine
 def factorize_step(block, linear, y, a, k):
-    """Compute and factorise the matrix of a step from y; a = 1 / (gamma h).
+    """Compute and factorize the matrix of a step from y; a = 1 / (gamma h).
 
     y is (rows, lanes), and a is a number, 1/s. Writes `linear.factors` (n, n, lanes) and `linear.pivots` (n, lanes), or
     `linear.tree` (n, TREE_ROWS, lanes).

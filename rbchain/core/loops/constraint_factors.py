@@ -5,7 +5,7 @@ Computation for Engineers and Scientists*, section 5.8). A row whose pivot is ro
 
 In this order, a pivot may be small only because its row nearly depends on the rows before it, while a later row could
 replace it. A selection with such a pivot is not used. An elimination with the largest pivot first selects the rows
-anew, as in the pivoted Cholesky factorisation (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, section
+anew, as in the pivoted Cholesky factorization (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, section
 10.3). The selection is made at the end of each step, long before its rows depend on each other.
 
 The rows of compliant constraints and of added inertias (`constraint_solver`) follow the rows of the rigid constraints.
@@ -102,7 +102,7 @@ def factor_added_inertias(constraints, k):
 def select_rows(constraints, lane):
     """Decide for one lane which rows are independent: eliminate the row with the largest pivot first. Writes KEPT.
 
-    Reads the matrix before its factorisation. Pivots are compared relative to their scales.
+    Reads the matrix before its factorization. Pivots are compared relative to their scales.
     """
     rows, matrix, envelope, rest = (
         constraints.rows,

@@ -3,7 +3,7 @@
 Each function has two forms, for closed and for open chains. `choose` selects one of them at compile time.
 
 `q`, `qd` and `qdd` are as in `constraint_layout`. y (rows, lanes) is a state of the integrator: the rows of q, the rows
-of qd, then other rows. `linear` is a `core.linear.linearised_rate.LinearisedRate`.
+of qd, then other rows. `linear` is a `core.linear.linearized_rate.LinearizedRate`.
 """
 
 import math
@@ -267,7 +267,7 @@ def subtract_derivatives_of_constraints(block, linear, k):
 
 @only_if(has_constraints)
 @kernel
-def project_linearised_rate(block, linear, k):
+def project_linearized_rate(block, linear, k):
     """Replace K, D and C of the open tree by K, D and C of the closed loop (`constrained_derivatives`).
 
     K and D are in `linear.derivatives`, C is `linear.by_integral` (n, integrals, lanes). Overwrites `by_q`, `by_qd` and

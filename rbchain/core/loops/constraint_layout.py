@@ -1,7 +1,7 @@
 """Arrays that describe the constraints of a mechanism, and their working memory: tables, rows and memory of a block.
 
 A constraint acts between body a and body b, at the last dofs of these bodies; n stands for the world. It has 1 to 6
-rows, and each row is one equation phi(q) = 0. Rows are in the order of the factorisation, which differs from the order
+rows, and each row is one equation phi(q) = 0. Rows are in the order of the factorization, which differs from the order
 of the interface: rows of rigid constraints, then rows of compliant constraints. The support of a constraint is the set
 of dofs whose motion its forces change: the dofs on the paths of both bodies to the base.
 
@@ -138,7 +138,7 @@ class Constraints(NamedTuple):
 
 
 # --- rows of `Constraints.flags` ---
-FLAG_DECIDES = 0  # 1 if the next factorisation decides which rows are independent, 0 if it keeps the last decision
+FLAG_DECIDES = 0  # 1 if the next factorization decides which rows are independent, 0 if it keeps the last decision
 FLAG_OPEN = 1  # 0, or why the last projection failed: 1 if it did not converge, 2 if the constrained state was too far
 FLAG_ERROR = 2  # largest residual or rate relative to the scale of its round-off
 FLAG_CONDITION = 3  # square root of the smallest ratio of a pivot to its scale: 1 far from singular configurations

@@ -6,7 +6,7 @@ from its bodies to the roots. Let W contain these changes, with one row for each
     J H^-1 J^T = W D^-1 W^T,   H^-1 J^T lambda follows from u = W^T lambda by one outward sweep.
 
 Sources: Featherstone (2008), section 8.4; Rodriguez, Jain and Kreutz-Delgado (1991) for the factors of the inverse mass
-matrix. The rows are ordered so that constraints of neighbouring loops follow each other; the factorisation then fills
+matrix. The rows are ordered so that constraints of neighboring loops follow each other; the factorization then fills
 only the envelope of the matrix (`constraint_factors`).
 
 Dependent rows get the multiplier zero, which does not change the accelerations. `constraint_minimum_norm` distributes
@@ -29,7 +29,7 @@ A compliant row with the compliance c and the relaxation time t gives way: inste
 
 This adds c / t^2 to its diagonal entry, so that such rows never depend on each other. At rest, c lambda = - phi, as in
 a spring. The forces of a motion that is slow compared with t differ by terms of first order in t. For c = 0, this is
-the stabilisation of Baumgarte (1972), "Stabilization of constraints and integrals of motion in dynamical systems".
+the stabilization of Baumgarte (1972), "Stabilization of constraints and integrals of motion in dynamical systems".
 
 W is stored by supports in `Constraints.responses` (w, lanes). The right-hand side and the solution are the columns
 TARGET and MULTIPLIER of `Constraints.rows`.

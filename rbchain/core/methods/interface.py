@@ -11,7 +11,7 @@ and in Numba's types. The kernels of this package use these arguments:
 * `h` is the length of a step, s, and `theta` a fraction of it: one value for each lane. `lane` is the number of
   one lane.
 * `a` is the factor of the identity matrix in the matrix a - J of an implicit step, 1/s.
-* `linear` is a `core.linear.linearised_rate.LinearisedRate`.
+* `linear` is a `core.linear.linearized_rate.LinearizedRate`.
 """
 
 from collections.abc import Callable

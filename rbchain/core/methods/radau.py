@@ -36,8 +36,8 @@ from ..linear.complex_systems import (
     factorize_complex_step,
     solve_complex_system,
 )
-from ..linear.linear_memory import linearised_rate_in, linearised_rate_memory, without_tree
-from ..linear.linearised_rate import differentiate_by_state
+from ..linear.linear_memory import linearized_rate_in, linearized_rate_memory, without_tree
+from ..linear.linearized_rate import differentiate_by_state
 from ..linear.sensitivities import error_norm
 from ..linear.step_matrix import factorize_step
 from ..sample import control_layout as controls
@@ -73,7 +73,7 @@ ITERATION_ROWS = 9
 class RadauStep(NamedTuple):
     """Working memory of the steps. All arrays end in lanes.
 
-    * `systems` are the ComplexSystems, PAIRS of them. Their LinearisedRate has the factors of the real system.
+    * `systems` are the ComplexSystems, PAIRS of them. Their LinearizedRate has the factors of the real system.
     * `residuals` and `changes` (STAGES, rows) are the residuals or changes of the stages, and these transformed.
     * `polynomial` (STAGES, rows) has the coefficients g of the last accepted step (`RadauTableau`).
     * `iteration` (ITERATION_ROWS,) is defined above.
@@ -200,7 +200,7 @@ def scaled_eigenvalue(tableau, number, h):
 
 @routine
 def factorize_systems(block, step, tableau, h, k):
-    """Compute and factorise the matrices of the real system and of the complex ones."""
+    """Compute and factorize the matrices of the real system and of the complex ones."""
     factorize_step(block, step.systems.linear, step.systems.center, scaled_eigenvalue(tableau, 0, h)[0], k)
     for pair in range(PAIRS):
         factorize_complex_step(block, step.systems, pair, scaled_eigenvalue(tableau, 1 + pair, h), k)
@@ -339,11 +339,11 @@ def interpolate_radau(tableau, y, y_new, h, rates, theta, j, k):
 
 
 def allocate_radau_step(tableau, topology, tables, integrals, state_size, width, dtype, blocks):
-    """Allocate the memory of a LinearisedRate and of a RadauStep for each block."""
+    """Allocate the memory of a LinearizedRate and of a RadauStep for each block."""
     n = topology.shape[1]
     rows = complex_systems_size(PAIRS, n, state_size - n - integrals, state_size) + radau_step_size(state_size)
     return (
-        *linearised_rate_memory(n, tables, integrals, state_size, width, dtype, blocks),
+        *linearized_rate_memory(n, tables, integrals, state_size, width, dtype, blocks),
         np.zeros((blocks, rows * width + CACHE_LINE // dtype.itemsize), dtype),
         np.zeros((blocks, PAIRS, 2 * n, width), np.int64),
     )
@@ -351,10 +351,10 @@ def allocate_radau_step(tableau, topology, tables, integrals, state_size, width,
 
 @kernel
 def radau_step_in(tableau, memory, b, tables, nq, size):
-    """Return the RadauStep of block b. Its systems have matrices, so its LinearisedRate has no tree."""
+    """Return the RadauStep of block b. Its systems have matrices, so its LinearizedRate has no tree."""
     linear_numbers, linear_pivots, numbers, pivots = memory[0][b], memory[1][b], memory[2][b], memory[3][b]
     n, width = linear_pivots.shape
-    linear = without_tree(linearised_rate_in(linear_numbers, linear_pivots, tables, nq, size))
+    linear = without_tree(linearized_rate_in(linear_numbers, linear_pivots, tables, nq, size))
     start = aligned_start(numbers)
     systems = carve_complex_systems(numbers, start, width, linear, pivots, PAIRS, n, nq, size)
     stages = start + complex_systems_size(PAIRS, n, nq, size) * width

@@ -1,4 +1,4 @@
-"""Rosenbrock methods: linearly implicit steps for stiff systems. `linearised_rate` describes the linear systems.
+"""Rosenbrock methods: linearly implicit steps for stiff systems. `linearized_rate` describes the linear systems.
 
 The stages need the exact Jacobian. Where central differences replace derivatives, their relative error is about
 epsilon^(2/3), 4e-11 in float64. It adds the same fraction of the terms of second order to the error of a step.
@@ -12,9 +12,9 @@ from ...compiling.jit import kernel, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q
 from ..algorithms.lu import solve
 from ..lanes.lanes import constant_like, epsilon, nan_unless_finite, select, zeros_like
-from ..linear.linear_memory import linearised_rate_in, linearised_rate_memory
-from ..linear.linearised_rate import differentiate_rate, reads_dynamics
-from ..linear.linearised_tree import follows_tree, solve_along_tree
+from ..linear.linear_memory import linearized_rate_in, linearized_rate_memory
+from ..linear.linearized_rate import differentiate_rate, reads_dynamics
+from ..linear.linearized_tree import follows_tree, solve_along_tree
 from ..linear.sensitivities import error_norm
 from ..linear.step_matrix import divide_positions, factorize_step
 from ..loops.constraint_hooks import reduce_error
@@ -203,14 +203,14 @@ def polynomial_of_rosenbrock(tableau, y, y_new, h, rates, j, k):
 
 
 def allocate_linear_systems(tableau, topology, tables, integrals, state_size, width, dtype, blocks):
-    """Allocate the memory of a LinearisedRate for each block."""
-    return linearised_rate_memory(topology.shape[1], tables, integrals, state_size, width, dtype, blocks)
+    """Allocate the memory of a LinearizedRate for each block."""
+    return linearized_rate_memory(topology.shape[1], tables, integrals, state_size, width, dtype, blocks)
 
 
 @kernel
 def carve_linear_systems(tableau, memory, b, tables, nq, size):
-    """Return the LinearisedRate of block b."""
-    return linearised_rate_in(memory[0][b], memory[1][b], tables, nq, size)
+    """Return the LinearizedRate of block b."""
+    return linearized_rate_in(memory[0][b], memory[1][b], tables, nq, size)
 
 
 ROSENBROCK = MethodFunctions(

@@ -2,7 +2,7 @@
 
 A row of the state is a polynomial of the fraction x of a step. Its extremes are known if it is of fourth degree. Other
 rows and user functions are evaluated in INTERVALS + 1 places. An extreme is searched where the value is closer to zero
-than in both neighbouring places, and at an end of the step from which it slopes towards zero. The search ends if the
+than in both neighboring places, and at an end of the step from which it slopes towards zero. The search ends if the
 value is on the other side of zero or cannot reach it. Two changes of the sign without such an extreme are not found.
 
 Source: Kiefer (1953), "Sequential minimax search for a maximum", for the golden section.

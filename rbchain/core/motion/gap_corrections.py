@@ -53,7 +53,7 @@ def correct_positions(block, stepper, settings, k):
                 moves[0, i, k] = select(sticks, zero, moves[0, i, k])
         moved = stepper.change[:nq]
         add_step(model, y_new[:nq], moves[0], moved, moved, k)
-        for j in range(nq):  # positions that do not move keep their bits, which another normalisation can change
+        for j in range(nq):  # positions that do not move keep their bits, which another normalization can change
             y_new[j, k] = select(is_inside, moved[j, k], y_new[j, k])
         project_corrected_end(block, y_new, is_inside, k)
         for row in range(rows.shape[0]):

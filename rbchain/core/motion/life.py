@@ -89,7 +89,7 @@ def start_lanes(block, stepper, batch, span):
     """Start the first samples. Returns the number of the next sample."""
     first, last = span
     for lane in range(stepper.y.shape[1]):
-        # a lane without a sample computes with a copy of the last one, because its own memory is not initialised
+        # a lane without a sample computes with a copy of the last one, because its own memory is not initialized
         start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
         has_sample = first + lane < last
         stepper.tally[tallies.STATUS, lane] = RUNNING if has_sample else IDLE

@@ -133,7 +133,7 @@ def start_sample(block, stepper, batch, index, lane):
         stepper.y[nq + i, lane] = sample_entry(batch.start.qd, sample, i)
     for i in range(nq + nv, stepper.y.shape[0]):
         stepper.y[i, lane] = constant_like(stepper.y, 0.0)
-    if not continues(batch.start.memory, sample):  # another normalisation may change the round-off
+    if not continues(batch.start.memory, sample):  # another normalization may change the round-off
         normalize_positions(block.model, stepper.y, lane)
     set_sample_parameters(block, block.model.parameters, batch.variation, sample, sample % stepper.y.shape[1], lane)
     set_sample_forces(block, batch.start.tau, batch.times[0], sample, lane)

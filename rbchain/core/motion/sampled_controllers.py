@@ -209,7 +209,7 @@ def compute_noise_of_sensor(block, g, s, k):
 
 @routine
 def set_to_normals(numbers, seed, samples, channel, instants):
-    """Set `numbers` (lanes,) to the standard normal numbers of samples. The compiler vectorises this loop.
+    """Set `numbers` (lanes,) to the standard normal numbers of samples. The compiler vectorizes this loop.
 
     `samples` and `instants` (lanes,) are the numbers of the samples in the generator and the indices of the instants.
     """

@@ -13,7 +13,7 @@ nodes are the stages for a Radau method.
 
 * The state is linear in a step of Euler's method, and of time stepping without contacts. With contacts, it follows
   `step_parts`, and the step is divided where velocities may jump. With closed loops, it is projected at each node.
-* In implicit steps, the powers are computed from the actual forces, not from the linearised forces.
+* In implicit steps, the powers are computed from the actual forces, not from the linearized forces.
 * A step is divided into parts until the polynomial through the powers resolves them. Steps of prescribed motions may be
   long, because they have no error. The integral of the polynomial is the work at the saved times in the step.
 

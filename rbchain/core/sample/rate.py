@@ -79,7 +79,7 @@ def hold_prescribed_dofs(block, linear, k):
     The row of M of a prescribed dof becomes a row of the identity matrix. The matrices of a closed loop must be
     projected before, because the changes of the constraints by a prescribed state do not act either.
 
-    `linear` is a LinearisedRate: K, D and M are (n, n, lanes), C is (n, integrals, lanes).
+    `linear` is a LinearizedRate: K, D and M are (n, n, lanes), C is (n, integrals, lanes).
     """
     K, D, M, C = linear.derivatives[BY_Q], linear.derivatives[BY_QD], linear.derivatives[BY_INPUT], linear.by_integral
     zero, one = constant_like(K, 0.0), constant_like(K, 1.0)

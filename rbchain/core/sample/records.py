@@ -152,7 +152,7 @@ class Stepper(NamedTuple):
     `y`, `y_new` and `change` (rows, lanes) are states, or changes of states: q, qd, integrals of errors and
     sensitivities. `rates` (stages, rows, lanes) are the time derivatives at the stages. The stages of Rosenbrock and
     Radau methods between the first and the last entry are increments. `control_layout`, `clock_layout` and
-    `tally_layout` define the rows of `control`, `clock` and `tally` (rows, lanes). `linear` is a LinearisedRate for
+    `tally_layout` define the rows of `control`, `clock` and `tally` (rows, lanes). `linear` is a LinearizedRate for
     Rosenbrock methods, a RadauStep for Radau methods, else None. `spare` (spares.COUNT, rows, lanes) is memory for
     states at saved times. `work` is a WorkMemory, or None.
     """

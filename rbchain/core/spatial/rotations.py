@@ -118,7 +118,7 @@ def rotation_vector_rate(r, w):
 
 @kernel
 def moment_of_rotation_vector(r, g):
-    """Compute J^-T g (3): the moment, in the outer axes, of generalised forces g (3) along the rotation vector r.
+    """Compute J^-T g (3): the moment, in the outer axes, of generalized forces g (3) along the rotation vector r.
 
     Both are in N m; r is a RotationVector.
     """

@@ -74,7 +74,7 @@ def quaternion_rate(x, y, z, w, omega):
 
 @kernel
 def normalize_quaternion(q, at, k):
-    """Normalise the quaternion in q[at : at + 4]; it becomes NaN if its squared length is not finite.
+    """Normalize the quaternion in q[at : at + 4]; it becomes NaN if its squared length is not finite.
 
     q is (nq, lanes).
     """

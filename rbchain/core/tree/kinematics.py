@@ -183,7 +183,7 @@ def add_step(model, q, step, rate, moved, k):
 
 @kernel
 def normalize_positions(model, q, k):
-    """Normalise the quaternions in q (nq, lanes): integration and interpolation do not preserve their unit length."""
+    """Normalize the quaternions in q (nq, lanes): integration and interpolation do not preserve their unit length."""
     for i in range(model.parent.shape[0]):
         posing, at = model.posing[i], model.coordinate[i]
         if posing == POSING_FREE:

@@ -51,7 +51,7 @@ TARGET_ROWS = 2
 SIZE_QUEUE, SIZE_STATES = 0, 1
 SIZE_OUTPUTS, SIZE_NEEDED = 2, 3  # largest number of outputs of a function, and of numbers that one needs
 SIZE_NEEDS_MEMORY = 4  # rows of the memory to compute these numbers
-#: Number of the last outputs that the queue keeps at least, to recognise oscillations.
+#: Number of the last outputs that the queue keeps at least, to recognize oscillations.
 LAST_OUTPUTS = 13
 # Rows of `SamplerMemory.counts`, for each group.
 COUNT_NEXT = 0  # index of the next instant

@@ -112,7 +112,7 @@ def _nearest_to_zero(steps: Steps, step: np.ndarray, fractions: np.ndarray, x: n
 
 
 def _places_of_extremes(x: np.ndarray) -> np.ndarray:
-    """Return the fractions of the extremes of parabolas through three neighbouring values of the grid (..., GRID + 1).
+    """Return the fractions of the extremes of parabolas through three neighboring values of the grid (..., GRID + 1).
 
     Other points of the grid stand for themselves, (..., GRID - 1).
     """

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from ...acting.contacts import NAMES_OF_CONTACTS, is_contact
 from ...acting.events import Event
 from ...acting.numeric_fields import Drive, Force
-from ...common.misspelt import did_you_mean
+from ...common.misspelled import did_you_mean
 from ...errors import ArgumentError, StudyError
 from ...facade.model import Model
 from ...simulate.trajectory import Trajectory

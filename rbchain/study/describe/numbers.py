@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from ...common.calls import too_many_values
-from ...common.misspelt import did_you_mean
+from ...common.misspelled import did_you_mean
 from ...common.public_names import HasPublicNames, ListsPublicNames
 from ...common.real_arrays import excerpt, real_array
 from ...errors import StudyError

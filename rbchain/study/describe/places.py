@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...common.misspelt import did_you_mean
+from ...common.misspelled import did_you_mean
 from ...common.real_arrays import excerpt
 from ...errors import RbchainError, StudyError
 

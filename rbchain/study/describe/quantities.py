@@ -15,7 +15,7 @@ from ...acting.numeric_fields import Drive
 from ...acting.sampled import Sampled, controller_of
 from ...acting.signals import as_signal
 from ...acting.user_forces import UserForces
-from ...common.misspelt import did_you_mean
+from ...common.misspelled import did_you_mean
 from ...errors import StudyError
 from ...facade.model import Model
 from ...model.constraints import CouplerConstraint

@@ -108,7 +108,7 @@ def refuse_saturation_with_force(nominal: Nominal, measure: Measure, place: str,
 
 
 def check_at_rest(nominal: Nominal, measure: Measure) -> None:
-    """Raise an error if the linear analysis does not support the study. The check analyses a batch of 0 samples."""
+    """Raise an error if the linear analysis does not support the study. The check analyzes a batch of 0 samples."""
     if not measure.is_at_rest:
         return
     model = nominal.model

@@ -56,7 +56,7 @@ class Columns:
     draws : tuple of Draws
         Columns of each parameter of each dispersion, in the order of the description.
     correlations : tuple of (list of int, array)
-        Correlated columns, with the lower triangle of the Cholesky factorisation of their correlation matrix.
+        Correlated columns, with the lower triangle of the Cholesky factorization of their correlation matrix.
     """
 
     columns: tuple[Column, ...]

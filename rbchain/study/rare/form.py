@@ -27,9 +27,9 @@ PILOT = 200  # fewest samples of the correction
 def form(margins: Margins, dimension: int, seed: int, wanted: float, limit: int) -> Estimate:
     """Estimate the probability of a failure from the failures nearest to the medians, the design points.
 
-    The margin is linearised at the design point u* (Hasofer and Lind 1974; Rackwitz and Fiessler 1978). The probability
+    The margin is linearized at the design point u* (Hasofer and Lind 1974; Rackwitz and Fiessler 1978). The probability
     of first order is Phi(-|u*|). Importance sampling from unit normal distributions around the design points corrects
-    it, so the estimate has no error of linearisation.
+    it, so the estimate has no error of linearization.
 
     The search uses gradients by central differences, and steps that reduce a merit function (Zhang and Der Kiureghian
     1997). Further design points are searched from failures among 2 d + 1 probes: opposite the first design point, and

@@ -13,7 +13,7 @@ from .random_numbers import normal_numbers, uniform_numbers
 MOST_COMPONENTS = 4
 MANY_COMPONENTS = (1, 2, 4, 8, 16, 32)  # for failures in many regions
 PATIENCE = 1  # numbers of components without a larger likelihood after which the search ends
-MOST_ROUNDS = 20  # of expectation-maximisation
+MOST_ROUNDS = 20  # of expectation-maximization
 CHANGE = 1e-2  # of the responsibilities, below which a fit ends
 LEAST_SHARE = 0.02  # of a component
 CHOICE, SEEDS = 1 << 20, 1 << 21  # steps of the random numbers that choose components and starts of a fit
@@ -67,7 +67,7 @@ def fitted(u: np.ndarray, logarithms: np.ndarray, seed: int, stage: int) -> Mixt
     u, weights = u[chosen], weights[chosen]
     best, least = None, math.inf
     for components in range(1, MOST_COMPONENTS + 1):
-        mixture = _expectation_maximisation(u, weights, _starts(u, weights, components, seed, stage))
+        mixture = _expectation_maximization(u, weights, _starts(u, weights, components, seed, stage))
         likelihood = float(weights @ mixture.log_ratio(u))
         parameters = mixture.shares.size * (u.shape[1] + 1)
         criterion = parameters * math.log(effective) - 2 * effective * likelihood
@@ -115,7 +115,7 @@ def _fit_of_clusters(u: np.ndarray, weights: np.ndarray, components: int, seed: 
     nearest = ((x[:, None] - centers) ** 2).sum(-1).argmin(-1)
     shares = np.stack([weights * (nearest == c) for c in range(components)])
     shares = shares[shares.sum(-1) > 0.0]
-    return _expectation_maximisation(u, weights, (shares @ u) / shares.sum(-1, keepdims=True))
+    return _expectation_maximization(u, weights, (shares @ u) / shares.sum(-1, keepdims=True))
 
 
 def _starts(u: np.ndarray, weights: np.ndarray, components: int, seed: int, stage: int) -> np.ndarray:
@@ -132,7 +132,7 @@ def _starts(u: np.ndarray, weights: np.ndarray, components: int, seed: int, stag
     return centers
 
 
-def _expectation_maximisation(u: np.ndarray, weights: np.ndarray, means: np.ndarray) -> Mixture:
+def _expectation_maximization(u: np.ndarray, weights: np.ndarray, means: np.ndarray) -> Mixture:
     """Return the mixture of the largest weighted likelihood near these means."""
     mixture = Mixture(np.full(len(means), 1.0 / len(means)), means)
     old = np.zeros((len(u), 0))

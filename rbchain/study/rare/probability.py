@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from scipy import special
 
-from ...common.misspelt import one_of
+from ...common.misspelled import one_of
 from ...common.real_arrays import finite_number, whole_number
 from ...errors import StudyError
 from ..describe.designs import OF_VALUES, uniforms

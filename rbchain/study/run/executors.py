@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from ...common.misspelt import one_of
+from ...common.misspelled import one_of
 from ...common.process_options import change, current
 from ...common.real_arrays import whole_number
 from ...drivers import threads

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...common.misspelt import did_you_mean
+from ...common.misspelled import did_you_mean
 from ...errors import StudyError
 
 

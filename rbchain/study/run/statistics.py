@@ -301,7 +301,7 @@ def _plain(values: np.ndarray) -> list[Any]:
 
 
 def is_narrow_enough(stop_when: StopWhen | None) -> Callable[[Statistics], bool] | None:
-    """Return a function that returns whether the statistics fulfil the rule; None if there is no rule."""
+    """Return a function that returns whether the statistics fulfill the rule; None if there is no rule."""
     if stop_when is None:
         return None
 

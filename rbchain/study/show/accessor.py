@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 #: Statistics of a measure in a summary.
-SUMMARISED = ("count", "mean", "variance", "min", "max")
+SUMMARIZED = ("count", "mean", "variance", "min", "max")
 
 
 @xarray.register_dataset_accessor("rbchain")
@@ -101,7 +101,7 @@ class Results(HasPublicNames):
         if not measures:
             raise StudyError("the study has no measures, of which a summary consists; add measures")
         of_measures = [statistics["of"][name] for name in measures]
-        numbers = {key: [np.nan if of[key] is None else of[key] for of in of_measures] for key in SUMMARISED}
+        numbers = {key: [np.nan if of[key] is None else of[key] for of in of_measures] for key in SUMMARIZED}
         variance = np.array(numbers.pop("variance"), float)
         found = {key: ("measure", np.array(values)) for key, values in numbers.items()}
         found["std"] = ("measure", np.sqrt(variance))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..analyse.survivors import survivors_in
+from ..analyze.survivors import survivors_in
 from ..store.layout import FOLDER, OF_CHECKS, coordinates_of
 
 if TYPE_CHECKING:

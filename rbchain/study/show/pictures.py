@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ...plots.motions import draw_quantile_bands
-from ..analyse.explained_variance import explained_shares
+from ..analyze.explained_variance import explained_shares
 from ..run.order_statistics import QuantileAndInterval, quantile_and_interval
 from ..store.stored_results import StoredArray, StoredResults
 from .report_tables import with_digits

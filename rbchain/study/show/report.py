@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...common.whole_files import whole_file
-from ..analyse.survivors import survivors_in
+from ..analyze.survivors import survivors_in
 from ..describe.kinds_of_quantities import OF_EQUILIBRIA, OF_MODES
 from ..plan.outcomes import NOT_RUN, has_failed, sentence
 from ..store.layout import SKETCH

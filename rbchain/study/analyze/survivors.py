@@ -68,7 +68,7 @@ def _dependence(failed: np.ndarray, succeeded: np.ndarray, names: np.ndarray) ->
     p = np.array([ks_2samp(*(x[:, c] for x in above)).pvalue for c in range(len(names))])
     chosen = [c for c in np.argsort(p, kind="stable") if p[c] < LEVEL / len(names)][:MOST_NAMED]
     if not chosen:
-        return "The failures do not depend on a parameter recognisably: none stands out."
+        return "The failures do not depend on a parameter recognizably: none stands out."
     found = [
         f"{names[c]} (median {np.median(x):.4g} in failed samples, {np.median(y):.4g} in others)"
         for c, x, y in ((c, failed[:, c], succeeded[:, c]) for c in chosen)

@@ -75,10 +75,10 @@ def shapley_effects(
     orders, scores = orders_and_scores(plan.description.seed, count, factor)
     inside = np.clip(special.ndtr(scores.reshape(-1, columns)), SMALLEST, 1.0 - 2 * SMALLEST)
 
-    def analysed(y: np.ndarray) -> dict[str, np.ndarray]:
+    def analyzed(y: np.ndarray) -> dict[str, np.ndarray]:
         return dict(zip(("Sh", "Sh_conf"), effects_of(orders, y.reshape(count, columns + 1)), strict=True))
 
-    return samples.indices(plan.drawn.of_probabilities(inside), analysed, out)
+    return samples.indices(plan.drawn.of_probabilities(inside), analyzed, out)
 
 
 def orders_and_scores(seed: int, count: int, factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +91,7 @@ def orders_and_scores(seed: int, count: int, factor: np.ndarray) -> tuple[np.nda
     d = len(factor)
     orders = np.argsort(uniforms(seed, OF_ORDERS, 0, count, d), axis=1)
     # the scores are L w with the Cholesky factor L of the matrix in this order, and independent numbers w; L comes from
-    # a QR factorisation, which exists for singular correlations too
+    # a QR factorization, which exists for singular correlations too
     triangles = np.linalg.qr(factor[orders].mT).R.mT
     triangles *= np.where(np.diagonal(triangles, axis1=-2, axis2=-1) < 0.0, -1.0, 1.0)[:, None]
     other, last = np.moveaxis(special.ndtri(uniforms(seed, OF_NUMBERS, 0, count, 2 * d)).reshape(count, 2, d), 1, 0)

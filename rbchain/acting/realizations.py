@@ -1,4 +1,4 @@
-"""Realisations of random signals: the signals of some samples."""
+"""Realizations of random signals: the signals of some samples."""
 
 from __future__ import annotations
 

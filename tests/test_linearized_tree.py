@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.core.linear import linearised_tree
+from rbchain.core.linear import linearized_tree
 from rbchain.core.methods import tableaus
 from rbchain.core.methods.rosenbrock import compute_rosenbrock_step
 from rbchain.core.sample import control_layout as controls
@@ -41,13 +41,13 @@ def tree(rng, root="revolute", joint=None):
 
 def step(model, q, qd, fewest_dofs, monkeypatch, length=0.05, integrals=(), **actions):
     """The end of one step, the difference from the embedded method, and whether the step was solved along the tree."""
-    monkeypatch.setattr(linearised_tree, "FEWEST_DOFS", fewest_dofs)
+    monkeypatch.setattr(linearized_tree, "FEWEST_DOFS", fewest_dofs)
     tableau = tableaus.RODAS5P
     block, stepper, k = block_with_state(model, np.concatenate([q, qd, integrals])[None], tau=0.3, **actions)
     stepper.control[controls.H], stepper.control[controls.TIME] = length, 0.1
     evaluate(block, stepper.y, 0.1, stepper.rates[0], k)
     compute_rosenbrock_step(block, stepper, tableau, Tolerances(1e-8, 1e-8, 1), k)
-    return stepper.y_new[:, 0], stepper.change[:, 0], linearised_tree.follows_tree(block, stepper.linear)
+    return stepper.y_new[:, 0], stepper.change[:, 0], linearized_tree.follows_tree(block, stepper.linear)
 
 
 def check_same_step(model, seed, monkeypatch, along_tree, **given):
@@ -115,7 +115,7 @@ def test_a_spherical_joint_that_is_not_a_root_is_solved_with_a_matrix(monkeypatc
 def last_samples():
     """The last two of nine samples of a long mechanism: one in the first block of lanes, one alone in the second."""
     out = {}
-    n = linearised_tree.FEWEST_DOFS + 1
+    n = linearized_tree.FEWEST_DOFS + 1
     for dtype, tolerance in ((np.float64, 1e-5), (np.float32, 1e-3)):
         chain = rb.Model.serial_chain(n).vary(damping=np.full(n, 5.0), stiffness=np.full(n, 400.0))
         rng = np.random.default_rng(3)

@@ -1,6 +1,6 @@
 """The linear systems of a linearly implicit step of an open tree, solved along the tree in O(n) operations.
 
-The matrix of the step is T = a M + D + K X + C E / a^2, and the system is T w = M s - K t + C p (`linearised_rate`,
+The matrix of the step is T = a M + D + K X + C E / a^2, and the system is T w = M s - K t + C p (`linearized_rate`,
 where t is T u_0). K and D consist of the derivatives of `algorithms.derivatives` and of the derivatives of the joint
 forces, which are diagonal. `algorithms.derivatives` defines S', P' and P''. An increment w_j changes the motion of the
 bodies that dof j carries. With sums over the dofs i of the joint of dof j, where X has entries, the changes are
@@ -132,7 +132,7 @@ def follows_tree(block, linear):
 
 @only_if(_may_follow_tree)
 @routine
-def linearise_tree(block, linear, y, rate, k):
+def linearize_tree(block, linear, y, rate, k):
     """Compute the inertias, B, axes and forces in the matrix for the state y, whose rate is `rate`.
 
     y and `rate` are (rows, lanes). Writes `linear.tree` (n, TREE_ROWS, lanes) and `linear.dofs` (n, rows, lanes).
@@ -198,7 +198,7 @@ def store_derivatives_of_joint(i, block, linear, y, k):
         d = next_drive(block, d)
 
 
-# --- factorisation ----------------------------------------------------------------------------------------------------
+# --- factorization ----------------------------------------------------------------------------------------------------
 
 
 @only_if(_may_follow_tree)

@@ -63,9 +63,9 @@ class IndexSamples:
             )
 
     def indices(
-        self, values: np.ndarray, analysed: Callable[[np.ndarray], Mapping[str, np.ndarray]], out: str | Path | None
+        self, values: np.ndarray, analyzed: Callable[[np.ndarray], Mapping[str, np.ndarray]], out: str | Path | None
     ) -> xarray.Dataset:
-        """Simulate samples with these draws (m, d); return the indices that `analysed` computes from a measure (m,).
+        """Simulate samples with these draws (m, d); return the indices that `analyzed` computes from a measure (m,).
 
         Indices have the axis `parameter`, and indices of pairs (d, d) also the axis `other`. With all measures, their
         first axis is `measure`, and the indices of measures that the method does not support are NaN. A folder of
@@ -79,7 +79,7 @@ class IndexSamples:
             measured = results[name].values
             reason = self._reason(name, measured)
             if not reason:
-                found[name] = analysed(measured)
+                found[name] = analyzed(measured)
             elif self.measure is not None or len(self.measures) == 1:
                 raise StudyError(reason)
             else:

@@ -11,8 +11,8 @@ from ..core.control.controller_derivatives import computes_some_torques, store_r
 from ..core.control.drives import CONTINUOUS_FORCES, share_of_drive, share_of_forces
 from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.lanes.lanes import constant_like
-from ..core.linear.linear_memory import linearised_rate_in, linearised_rate_memory, without_tree
-from ..core.linear.linearised_rate import differentiate_exactly
+from ..core.linear.linear_memory import linearized_rate_in, linearized_rate_memory, without_tree
+from ..core.linear.linearized_rate import differentiate_exactly
 from ..core.loops import constraint_layout as closure, equation_layout as equation
 from ..core.loops.constrained_derivatives import project_acceleration, project_change
 from ..core.loops.constraint_hooks import decide_rank, has_constraints
@@ -23,8 +23,8 @@ from ..core.sample.rate import evaluate, has_failed_call, record_failed_call
 from .trajectories import allow_calls_of_row, load_row, memory_for, state_memory
 
 
-class Linearised(NamedTuple):
-    """The results of `linearised_states` for each state, in the units of `core.linear.linearised_rate`.
+class Linearized(NamedTuple):
+    """The results of `linearized_states` for each state, in the units of `core.linear.linearized_rate`.
 
     * `by_state` (rows, 3, n, n) holds K, D and M, and `by_integral` (rows, n, integrals) holds C.
     * `by_force` (rows, n, n + drives) is the derivative of the actuator forces with respect to constant joint forces,
@@ -49,13 +49,13 @@ class Linearised(NamedTuple):
     multipliers: np.ndarray
 
 
-def linearised_memory(topology, tables, state_size, actions, lanes):
-    """Allocate the memory of a call: a TrajectoryMemory, and the two arrays of a LinearisedRate.
+def linearized_memory(topology, tables, state_size, actions, lanes):
+    """Allocate the memory of a call: a TrajectoryMemory, and the two arrays of a LinearizedRate.
 
     `lanes` are the number of lanes and the precision of their numbers.
     """
     memory = state_memory(topology, tables, state_size, 1, actions, lanes, False, 1)
-    return memory, linearised_rate_memory(topology.shape[1], tables, actions.integrals, state_size, *lanes)
+    return memory, linearized_rate_memory(topology.shape[1], tables, actions.integrals, state_size, *lanes)
 
 
 @kernel
@@ -176,21 +176,21 @@ def store_column_in_order(constraints, column, multipliers, first, count):
 
 
 @driver
-def linearised_states(
+def linearized_states(
     memory, topology, parameters, variation, tables, states, samples, tau, actions, times, result, first, last
 ):
     """Compute the derivatives of the equations of motion in states of a batch.
 
-    `memory` is from `linearised_memory`. `states` are q (rows, nq), qd (rows, n) and the integrals of control errors
+    `memory` is from `linearized_memory`. `states` are q (rows, nq), qd (rows, n) and the integrals of control errors
     (rows, m). `samples` (rows,) is the sample of each row. tau (all samples, n) are the constant joint forces, N m and
-    N. `times` (all samples,) are in s. `result` is a Linearised. If a user function fails, the accelerations of its row
+    N. `times` (all samples,) are in s. `result` is a Linearized. If a user function fails, the accelerations of its row
     are NaN, and the records of the actions describe the call.
     """
     q, _, integrals = states
     nq, n, m, width, k = q.shape[1], topology.shape[1], integrals.shape[1], lane_width(q), all_lanes(q)
     of_states, of_linear = memory
     block, stepper = memory_for(of_states, 0, topology, tables, parameters, q, actions, (nq + n + m, 1))
-    linear = without_tree(linearised_rate_in(of_linear[0][0], of_linear[1][0], tables, nq, nq + n + m))
+    linear = without_tree(linearized_rate_in(of_linear[0][0], of_linear[1][0], tables, nq, nq + n + m))
     y, rate = stepper.y, stepper.rates[0]
     for lane in range(width):
         decide_rank(block, constant_like(y, 1.0), lane)

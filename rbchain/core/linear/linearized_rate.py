@@ -60,7 +60,7 @@ from ..lanes.lanes import constant_like, epsilon, zeros_like
 from ..loops.constraint_hooks import (
     begin_derivatives_of_constraints,
     has_constraints,
-    project_linearised_rate,
+    project_linearized_rate,
     subtract_derivatives_of_constraints,
 )
 from ..sample.rate import (
@@ -76,22 +76,22 @@ from ..sample.rate import (
 )
 from ..tree.kinematics import position_rates
 from ..tree.layout import POSING_OWN, has_actions
-from .linearised_tree import TREE_ROWS, follows_tree, linearise_tree
+from .linearized_tree import TREE_ROWS, follows_tree, linearize_tree
 
 # A difference divides by the cube root of epsilon times the size of the number, which is at least this one (rad, m,
 # rad/s, m/s). Its error is then about epsilon^(2/3).
 SMALLEST_SIZE = 0.1
 
 
-class LinearisedRate(NamedTuple):
+class LinearizedRate(NamedTuple):
     """Working memory of a linearly implicit step. All arrays end in lanes.
 
     * `derivatives` (3, n, n) holds K, D and M, with the indices of `algorithms.derivatives`. M is not used if it is the
       identity matrix. `by_integral` (n, integrals) is C, and `by_time` (rows,) is d rate / dt.
-    * `factors` (n, n) and `pivots` (n,) are the factorised matrix, as in `algorithms.lu`.
+    * `factors` (n, n) and `pivots` (n,) are the factorized matrix, as in `algorithms.lu`.
     * `direction`, `tangent` (n,), `displacement` (nq,), `state` and `rates` (2, rows) are scratch memory.
     * `of_forces` (2, n, n) and `dofs` (n, WATER_DERIVATIVE_ROWS) are scratch memory of the exact derivatives.
-    * `tree` (n, TREE_ROWS) is the memory of `linearised_tree`, for steps that use no matrix: they do not use
+    * `tree` (n, TREE_ROWS) is the memory of `linearized_tree`, for steps that use no matrix: they do not use
       `derivatives`, `factors` and `pivots`, and only the entries of `by_integral` of the own dof. It is None for
       methods that always use a matrix.
     * `of_constraints` is a ConstraintDerivatives, or None for an open chain.
@@ -115,7 +115,7 @@ class LinearisedRate(NamedTuple):
     of_constraints: object
 
 
-linearised_rate_size, carve_linearised_rate = lane_record(LinearisedRate, "n", "nq", "integrals")
+linearized_rate_size, carve_linearized_rate = lane_record(LinearizedRate, "n", "nq", "integrals")
 
 
 # --- derivatives ------------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def differentiate_by_state(block, linear, y, rate, t, h, k):
     """
     if follows_tree(block, linear):
         set_time(block, t, k)
-        linearise_tree(block, linear, y, rate, k)
+        linearize_tree(block, linear, y, rate, k)
     elif has_exact_derivatives(block):
         update_dynamics(block, linear, y, t, k)
         differentiate_exactly(block, linear, y, rate, t, k)
@@ -312,7 +312,7 @@ def differentiate_exactly(block, linear, y, rate, t, k):
         loads.tau[i, k] = linear.tangent[i, k]
     add_derivatives_of_water(model, loads, linear.derivatives, linear.dofs, block.work, k)
     subtract_derivatives_of_actions(block, linear, y, k)
-    project_linearised_rate(block, linear, k)
+    project_linearized_rate(block, linear, k)
     hold_prescribed_dofs(block, linear, k)
 
 

@@ -1,4 +1,4 @@
-"""Suggestions for misspelt names in error messages."""
+"""Suggestions for misspelled names in error messages."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -59,7 +59,7 @@ class NamesClassMethods(ListsPublicNames):
 
 
 class SuggestsAttributes(HasPublicNames):
-    """Base class whose error for a misspelt or renamed attribute suggests the right name.
+    """Base class whose error for a misspelled or renamed attribute suggests the right name.
 
     The suggestion is part of the message, because the interpreter adds its own only to tracebacks on the console.
     A subclass lists old names with what stands for them now in `renamed_attributes`, and names from other packages

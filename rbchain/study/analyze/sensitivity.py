@@ -65,8 +65,8 @@ def sobol_indices(
         If the draws are not independent (`shapley_effects` supports correlations), or if samples fail.
     """
     samples = IndexSamples(study, measure, "sobol", base_samples, settings)
-    sampled, analysed = _sobol(second_order)
-    return samples.indices(*_with_salib(samples, sampled, analysed), out)
+    sampled, analyzed = _sobol(second_order)
+    return samples.indices(*_with_salib(samples, sampled, analyzed), out)
 
 
 def morris(
@@ -107,16 +107,16 @@ def morris(
     ['link1.q']
     """
     samples = IndexSamples(study, measure, "morris", base_samples, settings)
-    sampled, analysed = _morris()
-    return samples.indices(*_with_salib(samples, sampled, analysed), out)
+    sampled, analyzed = _morris()
+    return samples.indices(*_with_salib(samples, sampled, analyzed), out)
 
 
 def _with_salib(
-    samples: IndexSamples, sampled: Callable[..., Any], analysed: Callable[..., Any]
+    samples: IndexSamples, sampled: Callable[..., Any], analyzed: Callable[..., Any]
 ) -> tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]:
     """Return the draws (m, d), and the function that computes the indices of a measure (m,).
 
-    `sampled` and `analysed` are the functions of SALib that sample the unit cube and analyse the results.
+    `sampled` and `analyzed` are the functions of SALib that sample the unit cube and analyze the results.
     """
     plan = samples.study.plan
     problem = {"num_vars": len(plan.columns), "names": list(plan.columns), "bounds": [[0.0, 1.0]] * len(plan.columns)}
@@ -128,14 +128,14 @@ def _with_salib(
         has_range = np.isfinite(ends).all(0)
         # the levels stay evenly spaced, because the effects are divided by the distance of levels
         inside = np.where(has_range, points, UNBOUNDED[0] + (UNBOUNDED[1] - UNBOUNDED[0]) * points)
-    return plan.drawn.values(inside), partial(_arrays, analysed, problem, points)
+    return plan.drawn.values(inside), partial(_arrays, analyzed, problem, points)
 
 
 def _arrays(
-    analysed: Callable[..., Any], problem: Any, points: np.ndarray, measured: np.ndarray
+    analyzed: Callable[..., Any], problem: Any, points: np.ndarray, measured: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Return the indices of SALib as arrays. Indices of pairs are symmetric; SALib returns the upper triangle."""
-    found = {k: np.asarray(v, float) for k, v in analysed(problem, points, measured).items() if k in NAMES}
+    found = {k: np.asarray(v, float) for k, v in analyzed(problem, points, measured).items() if k in NAMES}
     return {k: np.fmax(v, v.T) if v.ndim == 2 else v for k, v in found.items()}
 
 
