@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..core.contacts.contact_shapes import CAPSULES
 from ..model.pose import Pose
-from .between_bodies import bodies_at_ends
+from .flatten_between_bodies import bodies_at_ends
 from .numeric_fields import LARGEST, NumericField
 from .packing import SampleNumbers
 from .sphere_contacts import MATERIAL, SphereSphereContact

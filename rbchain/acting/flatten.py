@@ -25,12 +25,14 @@ from ..core.tree import layout, setting_layout as setting
 from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
 from .actuators import Actuator, flatten_actuators
-from .between_bodies import flatten_between_bodies, is_between_bodies
+from .between_bodies import is_between_bodies
 from .contacts import flatten_contacts, gear_friction_of, new_contact_records
 from .controllers import controller_arrays, controllers_model
 from .drive_table import new_table, settings_of_drives
-from .drives import ONE_JOINT, PID, ComputedTorque, flatten_drive, states_of_drives
+from .drives import ONE_JOINT, PID, ComputedTorque
 from .events import Event, flatten_event
+from .flatten_between_bodies import flatten_between_bodies
+from .flatten_drives import flatten_drive, states_of_drives
 from .flatten_sampled import flatten_samplers
 from .numeric_fields import Drive, Force
 from .packing import SampleNumbers, SignalTables

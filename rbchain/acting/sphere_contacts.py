@@ -13,8 +13,9 @@ from ..common.real_arrays import excerpt
 from ..core.contacts.contact_shapes import SPHERE_PLANE, SPHERE_SPHERE
 from ..errors import ArgumentError
 from ..model.pose import Pose, normalized
-from .between_bodies import FORMER_ENDS, bodies_at_ends
+from .between_bodies import FORMER_ENDS
 from .body_contacts import BodyContact
+from .flatten_between_bodies import bodies_at_ends
 from .numeric_fields import LARGEST, LARGEST_FLOAT32, NumericField
 from .packing import SampleNumbers
 

@@ -15,13 +15,9 @@ from ..common.real_arrays import excerpt
 from ..core.forces import wrenches
 from ..drivers import between_bodies as drivers
 from ..errors import ArgumentError
-from .between_bodies import (
-    BETWEEN_BODIES,
-    compute_between_bodies,
-    is_between_bodies,
-    states_of_sample,
-)
+from .between_bodies import BETWEEN_BODIES, is_between_bodies
 from .contacts import CONTACTS, NAMES_OF_CONTACTS
+from .flatten_between_bodies import compute_between_bodies, states_of_sample
 from .numeric_fields import LARGEST, SIGNAL, Drive, Force, NumericField
 from .packing import SampleNumbers, SignalTables
 from .signals import ThreeSignals, three_signals

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from ..acting.contacts import NAMES_OF_CONTACTS, is_contact
 from ..acting.controllers import model_arrays
-from ..acting.drives import refuse_lags
 from ..acting.flatten import flatten_actions
+from ..acting.flatten_drives import refuse_lags
 from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import random_signals_of
 from ..acting.sampled import Sampled

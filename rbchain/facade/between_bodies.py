@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy.typing as npt
 
-from ..acting.between_bodies import Bushing, SpringDamper, compute_between_bodies, is_between_bodies
+from ..acting.between_bodies import Bushing, SpringDamper, is_between_bodies
+from ..acting.flatten_between_bodies import compute_between_bodies
 from ..common.real_arrays import FloatArray, excerpt
 from ..drivers import between_bodies
 from ..errors import ArgumentError

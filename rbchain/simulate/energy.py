@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..acting.between_bodies import elastic_energy
+from ..acting.flatten_between_bodies import elastic_energy
 from ..acting.numeric_fields import Force
 from ..common.real_arrays import FloatArray
 from ..errors import ArgumentError

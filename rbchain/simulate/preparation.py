@@ -9,8 +9,8 @@ import numpy as np
 
 from ..acting.controllers import model_arrays
 from ..acting.coordinates import joints_of_dofs
-from ..acting.drives import refuse_lags, refuse_short_lags
 from ..acting.flatten import flatten_actions
+from ..acting.flatten_drives import refuse_lags, refuse_short_lags
 from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import drive_layout as drive

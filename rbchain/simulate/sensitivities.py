@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..acting.contacts import NAMES_OF_CONTACTS
 from ..acting.controllers import uses_simulated_model
 from ..acting.coordinates import joints_of_dofs
-from ..acting.drives import refuse_lags
+from ..acting.flatten_drives import refuse_lags
 from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout as drive

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..acting.between_bodies import elastic_energy
 from ..acting.contacts import ImpactRecord, StickingRecord
 from ..acting.events import EventRecord
+from ..acting.flatten_between_bodies import elastic_energy
 from ..acting.numeric_fields import Force
 from ..common.lock_free import cached_property
 from ..common.misspelled import SuggestsAttributes
