@@ -68,37 +68,26 @@ import dataclasses
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from ..common.calls import ExplainsCalls, with_present_names
-from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, FileFormatError, ModelError
 from ..facade.builder import ModelBuilder
 from ..facade.model import Model
-from ..model.collision_shape import CollisionShape
-from ..model.constraints import KINDS as CONSTRAINT_KINDS, Constraint
-from ..model.declared_constraint import BodyConstraint
 from ..model.editing import unused_name
-from ..model.immersion import Immersion
-from ..model.inertia import Inertia
-from ..model.joint import JOINTS, AnyJoint, Composite, Fixed
+from ..model.joint import Fixed
 from ..model.keyframe import Keyframe
-from ..model.limits import LIMIT_UNITS, JointLimits
-from ..model.passive import PASSIVE_UNITS, PassiveForces
-from ..model.pose import Pose, numbers
+from ..model.pose import numbers
 from ..model.sensor_of_file import UNITS as UNITS_OF_SENSORS, SensorOfFile
 from ..model.validation import naming
-from ..model.visual import Visual
 from .file_units import FileUnits, drive_in_si
+from .native_bodies import ADDED, added_of, arguments_of, collisions_of, constraint_of, pose_of, visuals_of
+from .native_tables import expect_keys, made_of, table_of, tables_of
 from .notes import Notes
 
-Part = TypeVar("Part")
-
 FORMAT = "rbchain 1"
-KINDS: dict[str, type[AnyJoint]] = {joint.kind: joint for joint in JOINTS}
 MODEL_KEYS = (
     "format",
     "name",
@@ -119,19 +108,12 @@ MODEL_KEYS = (
 SHARED_WITH_NOMINAL = ("units", "degrees", "gravity", "fluid_density", "nonphysical_inertia")
 #: The keys that the table of the nominal model cannot have.
 NOT_OF_NOMINAL = ("format", "drive", "keyframe", "sensor", "nominal")
-#: SI units of the numbers of compliant constraints.
-COMPLIANCE_UNITS = {"compliance": "m/N", "angular_compliance": "rad/(N m)", "relaxation_time": "s"}
 #: The fields that a model and its nominal model have in common.
 SAME_IN_NOMINAL = ("body_names", "parent", "joint_names", "joint_types", "dof_types", "constraints")
 BODY_KEYS = (
     *("name", "parent", "joint", "joint_name", "placement", "mass", "cg", "inertia"),
     *("rotor_inertia", "gear_ratio", "passive", "immersion", "limits", "visual", "collision"),
 )
-#: Fields of an Immersion that are converted to SI, and their dimensions. The matrices are always in SI.
-IMMERSION_MEASURES = {"volume": "volume"} | dict.fromkeys(
-    ("buoyancy_center", "strip_diameter", "strip_length"), "length"
-)
-ADDED = ("added_mass", "added_volume")
 
 
 def load_toml(path: Path, with_drives: bool = True) -> Model:
@@ -170,7 +152,7 @@ def model_of_toml(text: str, source: str, folder: Path = Path(), with_drives: bo
 
 
 def _model(given: Mapping[str, Any], folder: Path) -> Model:
-    _expect_keys("the model", given, MODEL_KEYS)
+    expect_keys("the model", given, MODEL_KEYS)
     units = FileUnits(given)
     builder = ModelBuilder(
         name=given.get("name", "model"),
@@ -180,23 +162,23 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
     )
     added: dict[str, list[np.ndarray]] = {key: [] for key in ADDED}
     kinds: dict[str, list[str]] = {}  # of the degrees of freedom of each joint
-    for body in _tables(given, "body"):
+    for body in tables_of(given, "body"):
         where = f"body {body.get('name')!r}"
-        _expect_keys(where, body, BODY_KEYS)
+        expect_keys(where, body, BODY_KEYS)
         with naming(where):
-            arguments = _arguments_of(where, body, units, folder)
-            of_body = _added_of(where, body)
+            arguments = arguments_of(where, body, units, folder)
+            of_body = added_of(where, body)
         builder.add_body(**arguments)
         kinds[str(body.get("joint_name", body.get("name")))] = [dof.kind for dof in arguments["joint"].dofs]
         for key in ADDED if arguments["joint"].kind != Fixed.kind else ():
             added[key].append(of_body[key])
     joints = set(kinds)
-    for frame in _tables(given, "frame"):
+    for frame in tables_of(given, "frame"):
         where = f"frame {frame.get('name')!r}"
-        _expect_keys(where, frame, ("name", "body", "placement", "visual", "collision"))
+        expect_keys(where, frame, ("name", "body", "placement", "visual", "collision"))
         with naming(where):
-            pose = _pose(where, _table(where, frame, "placement"), units)
-            visuals, collisions = _visuals(where, frame, units, folder), _collisions(where, frame, units, folder)
+            pose = pose_of(where, table_of(where, frame, "placement"), units)
+            visuals, collisions = visuals_of(where, frame, units, folder), collisions_of(where, frame, units, folder)
         joint = unused_name(f"{frame.get('name')}", joints)  # a joint of the file may have the name of a frame
         joints.add(joint)
         builder.add_body(
@@ -208,20 +190,20 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
             visuals=visuals,
             collisions=collisions,
         )
-    for drive in _tables(given, "drive"):
+    for drive in tables_of(given, "drive"):
         from .controller_models import with_controller_model  # imports this module
 
         try:
             builder.add_drive(drive_in_si(with_controller_model(drive, folder), units, kinds))
         except ArgumentError as error:
             raise FileFormatError(f"drive of joint {drive.get('joint')!r}: {error}") from None
-    for constraint in _tables(given, "constraint"):
-        builder.add_constraint(_constraint(constraint, units, kinds))
+    for constraint in tables_of(given, "constraint"):
+        builder.add_constraint(constraint_of(constraint, units, kinds))
     model = builder.build()
     changed = {key: np.array(of_bodies) for key, of_bodies in added.items() if np.any(of_bodies)}
     model = model.replace(**changed) if changed else model
-    model = _with_keyframes(model, _tables(given, "keyframe"))
-    model = _with_sensors(model, _tables(given, "sensor"))
+    model = _with_keyframes(model, tables_of(given, "keyframe"))
+    model = _with_sensors(model, tables_of(given, "sensor"))
     return _with_nominal(model, given, folder) if "nominal" in given else model
 
 
@@ -230,13 +212,15 @@ def _with_keyframes(model: Model, tables: Sequence[Mapping[str, Any]]) -> Model:
     found: dict[str, Keyframe] = {}
     for table in tables:
         where = f"keyframe {table.get('name')!r}"
-        _expect_keys(where, table, ("name", "q", "qd", "inputs"))
+        expect_keys(where, table, ("name", "q", "qd", "inputs"))
         if not isinstance(table.get("name"), str):
             raise FileFormatError(f"{where}: expected a name, a string")
         q, qd = (
             numbers(table.get(key, ()), f"{where}: {key}", (size,)) for key, size in (("q", model.nq), ("qd", model.nv))
         )
-        inputs = {name: float(numbers(x, f"{where}: {name}", ())) for name, x in _table(where, table, "inputs").items()}
+        inputs = {
+            name: float(numbers(x, f"{where}: {name}", ())) for name, x in table_of(where, table, "inputs").items()
+        }
         found[table["name"]] = Keyframe(q, qd, inputs)
     return Model(model.description.replaced({"keyframes": found})) if found else model
 
@@ -254,15 +238,15 @@ def _with_sensors(model: Model, tables: Sequence[Mapping[str, Any]]) -> Model:
             if key in table and table[key] not in known:
                 raise FileFormatError(f"{where}: the model has no {key} {table[key]!r}; expected one of {[*known]}")
         if "pose" in fields:
-            fields["pose"] = _pose(where, _table(where, fields, "pose"), FileUnits({}))
-        found[name] = _made(where, SensorOfFile, fields)
+            fields["pose"] = pose_of(where, table_of(where, fields, "pose"), FileUnits({}))
+        found[name] = made_of(where, SensorOfFile, fields)
     return Model(model.description.replaced({"sensors": found})) if found else model
 
 
 def _with_nominal(model: Model, given: Mapping[str, Any], folder: Path) -> Model:
     """Return a model with the nominal model in its table, which has the same bodies, joints and drives."""
-    table = _table("the model", given, "nominal")
-    _expect_keys("nominal", table, [key for key in MODEL_KEYS if key not in NOT_OF_NOMINAL])
+    table = table_of("the model", given, "nominal")
+    expect_keys("nominal", table, [key for key in MODEL_KEYS if key not in NOT_OF_NOMINAL])
     shared = {key: given[key] for key in SHARED_WITH_NOMINAL if key in given}
     try:
         nominal = _model({**shared, **table, "drive": given.get("drive", [])}, folder).description
@@ -275,199 +259,3 @@ def _with_nominal(model: Model, given: Mapping[str, Any], folder: Path) -> Model
                 f"nominal: {field} is {excerpt([*other])}; expected the same as in the model, {excerpt([*own])}"
             )
     return Model(dataclasses.replace(model.description, nominal=nominal))
-
-
-def _arguments_of(where: str, body: Mapping[str, Any], units: FileUnits, folder: Path) -> dict[str, Any]:
-    """Convert the table of a body to the arguments of `add_body`."""
-    joint = _joint(where, _table(where, body, "joint"), units)
-    immersion = _fields(where, _table(where, body, "immersion"), Immersion)
-    kinds = [dof.kind for dof in joint.dofs]
-
-    def table(key: str, kind: type[ExplainsCalls], units_of_fields: Mapping[str, str]) -> dict[str, Any]:
-        """Return a table with one value for all dofs, or one for each, in SI."""
-        return {
-            name: units.of_dofs(f"{key}: {name}", units_of_fields[name], value, kinds)
-            if name in units_of_fields
-            else value
-            for name, value in _fields(where, _table(where, body, key), kind).items()
-        }
-
-    return {
-        "name": body.get("name"),
-        "parent": body.get("parent"),
-        "joint": joint,
-        "placement": _pose(where, _table(where, body, "placement"), units),
-        "inertia": Inertia(
-            units("mass", body.get("mass", 0.0)),
-            cg=units("length", body.get("cg", (0.0, 0.0, 0.0))),
-            inertia=units("inertia", body.get("inertia", (0.0, 0.0, 0.0))),
-        ),
-        "joint_name": body.get("joint_name"),
-        "rotor_inertia": units("inertia", body.get("rotor_inertia", 0.0)),
-        "gear_ratio": units.of_dofs("gear_ratio", "1 or rad/m", body["gear_ratio"], kinds)
-        if "gear_ratio" in body
-        else 1.0,
-        "passive": _made(where, PassiveForces, table("passive", PassiveForces, PASSIVE_UNITS)),
-        "immersion": _immersion(where, immersion, units) if immersion else None,
-        "limits": _made(where, JointLimits, table("limits", JointLimits, LIMIT_UNITS)),
-        "visuals": _visuals(where, body, units, folder),
-        "collisions": _collisions(where, body, units, folder),
-    }
-
-
-def _added_of(where: str, body: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Added masses (6, 6) of a body. In a file they refer to the body's frame, and not to the immersion's frame."""
-    given = {key: value for key, value in _table(where, body, "immersion").items() if key in ADDED}
-    if given and _table(where, body, "joint").get("type") == Fixed.kind:
-        raise FileFormatError(
-            f"{where}: immersion has {list(given)}, but the joint is fixed; expected added masses on moving bodies only"
-        )
-    immersion = _made(where, Immersion, given)
-    return {key: getattr(immersion, key) for key in ADDED}
-
-
-def _expect_keys(where: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        meant = did_you_mean(unknown[0], known)
-        raise FileFormatError(f"{where} has the unknown key {unknown[0]!r}; expected {', '.join(known)}{meant}")
-
-
-def _tables(given: Mapping[str, Any], key: str) -> list[Any]:
-    tables = given.get(key, [])
-    if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
-        raise FileFormatError(f"{key} is {excerpt(tables)}; expected a list of tables, each written as [[{key}]]")
-    return tables
-
-
-def _table(where: str, given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    table = given.get(key, {})
-    if not isinstance(table, dict):
-        raise FileFormatError(f"{where}: {key} is {excerpt(table)}; expected a table such as {key} = {{ ... }}")
-    return table
-
-
-def _fields(where: str, given: Mapping[str, Any], kind: type[ExplainsCalls]) -> dict[str, Any]:
-    """Return the table of an object with the present names of its fields."""
-    try:
-        return with_present_names(kind, given)
-    except ValueError as error:
-        raise FileFormatError(f"{where}: {error}") from None
-
-
-def _made(where: str, kind: type[Part], given: Mapping[str, Any]) -> Part:
-    """Construct a dataclass from a table of its fields."""
-    known = dataclasses.fields(kind)  # type: ignore[arg-type]
-    _expect_keys(f"{where}: {kind.__name__}", given, [field.name for field in known])
-    missing = [field.name for field in known if _is_required(field) and field.name not in given]
-    if missing:
-        raise FileFormatError(f"{where}: required keys of {kind.__name__} are missing: {', '.join(missing)}")
-    try:
-        return kind(**given)
-    except TypeError as error:  # a value of a wrong type, such as a list as the shape of a visual
-        raise FileFormatError(f"{where}: {kind.__name__}: {error}") from None
-
-
-def _is_required(field: dataclasses.Field[Any]) -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-
-
-def _refuse_kind(where: str, given: Mapping[str, Any]) -> None:
-    """Raise a FileFormatError for the former name of the key `type`."""
-    if "kind" in given:
-        raise FileFormatError(f"{where}: the key 'kind' is now called 'type'; found kind = {excerpt(given['kind'])}")
-
-
-def _joint(where: str, given: Mapping[str, Any], units: FileUnits) -> AnyJoint:
-    given = dict(given)
-    if "pitch" in given:
-        given["pitch"] = units.of_dofs("pitch", "m/rad", given["pitch"], ["screw"])
-    _refuse_kind(where, given)
-    kind = given.pop("type", None)
-    if kind not in KINDS:
-        found = "the type of the joint is missing" if kind is None else f"the type of the joint is {kind!r}"
-        raise FileFormatError(f"{where}: {found}; expected joint = {{ type = ... }} with one of {', '.join(KINDS)}")
-    if kind == Composite.kind:
-        return _made(where, Composite, {"joints": [_joint(where, part, units) for part in given.get("joints", [])]})
-    return _made(where, KINDS[kind], given)
-
-
-def _constraint(given: Mapping[str, Any], units: FileUnits, kinds: Mapping[str, Sequence[str]]) -> Constraint:
-    """Convert the table of a constraint. `kinds` are the kinds of the degrees of freedom of each joint."""
-    fields = dict(given)
-    where = f"constraint {fields.get('name')!r}"
-    _refuse_kind(where, fields)
-    kind = fields.pop("type", None)
-    if kind not in CONSTRAINT_KINDS:
-        found = "the type is missing" if kind is None else f"the type is {kind!r}"
-        raise FileFormatError(f"{where}: {found}; expected one of {', '.join(CONSTRAINT_KINDS)}")
-    fields = _fields(where, fields, CONSTRAINT_KINDS[kind])
-    if issubclass(CONSTRAINT_KINDS[kind], BodyConstraint):
-        fields = {"frame_a": None, "frame_b": None, **fields}
-    for key in ("point_a", "point_b", "length"):
-        if key in fields:
-            fields[key] = units("length", fields[key])
-    own, other = (kinds.get(str(fields.get(key)), ["revolute"]) for key in ("joint", "other"))
-    if "offset" in fields:
-        fields["offset"] = units.of_dofs("offset", "rad or m", fields["offset"], own[:1])
-    if "ratio" in fields:
-        of_other = "m" if other[:1] == ["prismatic"] else "rad"
-        fields["ratio"] = units.of_dofs("ratio", f"rad/{of_other} or m/{of_other}", fields["ratio"], own[:1])
-    for key, unit in COMPLIANCE_UNITS.items():
-        if key in fields:
-            fields[key] = units.of_dofs(key, unit, fields[key], ["revolute"])
-    for key in ("pose_a", "pose_b"):
-        if key in fields:
-            fields[key] = _pose(f"{where}: {key}", _table(where, fields, key), units)
-    return _made(where, CONSTRAINT_KINDS[kind], fields)
-
-
-def _pose(where: str, given: Mapping[str, Any], units: FileUnits) -> Pose:
-    _expect_keys(f"{where}: placement", given, ("translation", "rotation"))
-    return Pose(units("length", given.get("translation", (0.0, 0.0, 0.0))), given.get("rotation"))
-
-
-def _immersion(where: str, given: Mapping[str, Any], units: FileUnits) -> Immersion:
-    matrices = [key for key in (*ADDED, "linear_damping", "quadratic_damping") if key in given]
-    if units.units is not None and matrices:
-        raise FileFormatError(
-            f"{where}: immersion has {', '.join(matrices)}, but the file has other units than SI, and rbchain does not "
-            "convert these matrices; expected none of them. Write the file in SI"
-        )
-    fields = {key: value for key, value in given.items() if key not in ADDED}
-    for key, dimension in IMMERSION_MEASURES.items():
-        if key in fields:
-            fields[key] = units(dimension, fields[key])
-    if "pose" in fields:
-        fields["pose"] = _pose(where, _table(where, fields, "pose"), units)
-    return _made(where, Immersion, fields)
-
-
-def _visuals(where: str, given: Mapping[str, Any], units: FileUnits, folder: Path) -> list[Visual]:
-    keys = ("shape", "size", "placement", "color", "file")
-    return [_made(where, Visual, fields) for fields in _shapes(where, given, "visual", keys, units, folder)]
-
-
-def _collisions(where: str, given: Mapping[str, Any], units: FileUnits, folder: Path) -> list[CollisionShape]:
-    keys = ("shape", "size", "placement", "points", "touches_ground", "file")
-    return [_made(where, CollisionShape, fields) for fields in _shapes(where, given, "collision", keys, units, folder)]
-
-
-def _shapes(
-    where: str, given: Mapping[str, Any], key: str, keys: tuple[str, ...], units: FileUnits, folder: Path
-) -> list[dict[str, Any]]:
-    """Return the arguments for the shapes in the tables of a body with this key, in SI units."""
-    found = []
-    for table in _tables(given, key):
-        _expect_keys(f"{where}: {key}", table, keys)
-        fields = dict(table)
-        pose = _pose(where, _table(where, fields, "placement"), units)
-        fields.pop("placement", None)
-        if fields.get("shape") != "mesh" and "size" in fields:  # the size of a mesh consists of factors
-            fields["size"] = units("length", fields["size"])
-        if "points" in fields:
-            fields["points"] = units("length", fields["points"])
-        if isinstance(fields.get("file"), str) and fields["file"]:
-            fields["file"] = str(folder / fields["file"])
-        found.append({**fields, "pose": pose})
-    return found

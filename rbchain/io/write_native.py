@@ -22,7 +22,8 @@ from ..model.passive import PASSIVE_FIELDS, PassiveForces
 from ..model.pose import Pose
 from ..model.sensor_of_file import SensorOfFile
 from ..model.visual import Visual
-from .native import ADDED, FORMAT
+from .native import FORMAT
+from .native_bodies import ADDED
 
 
 def toml_of(model: Model) -> str:

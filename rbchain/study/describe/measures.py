@@ -1,6 +1,5 @@
 """Measures: numbers that a study computes from the motion of each sample."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -17,27 +16,15 @@ from ...facade.model import Model
 from ...simulate.trajectory import Trajectory
 from . import measure_units
 from .in_steps import Steps
-from .kinds_of_quantities import OF_BEARINGS, OF_CONSTRAINTS, OF_EQUILIBRIA, OF_MODES, OF_REACTIONS
+from .kinds_of_quantities import OF_BEARINGS, OF_EQUILIBRIA, OF_REACTIONS
+from .measure_keys import check_keys
 from .numbers import Described
 from .quantities import QUANTITIES, Case, dof_of, limited_drive, rows_of_constraint, tracking_drive
-from .reductions import AT_TIMES, OF_FORCES, OF_STEPS, reduced, reduced_in_steps
-
-LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its name
+from .reductions import AT_TIMES, OF_FORCES, reduced, reduced_in_steps
 
 #: Words for a measure that depends on the saved times.
 AT_SAVED_TIMES = "at the saved times"
-NOT_AT_EVENTS = (*OF_FORCES, *AT_TIMES, "event_time")
 DURATIONS = ("settling_time", "rise_time", "time_above", "time_in_saturation")
-OF_JOINTS = (
-    *("position", "velocity", "torque", "tracking_error", *OF_REACTIONS),
-    *("equilibrium", "gain_margin"),
-)
-#: Quantities of the origin of a frame that do not use `point`.
-OF_ORIGINS = ("coordinate", "speed")
-FOR_OTHER_POINTS = (
-    "it is measured at the origin of the frame. For another point of a body, add a fixed frame there (a body with the "
-    "joint Fixed), and name it in frame"
-)
 #: Units of the integral over time, where "s" is not simply appended.
 INTEGRATED = {"W": "J", "m/s": "m", "rad/s": "rad", "": "s"}
 
@@ -273,67 +260,8 @@ class Measure(Described):
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
-        if not re.fullmatch(r"[^/\\.\x00-\x1f][^/\\\x00-\x1f]*", self.name) or len(self.name.encode()) > LONGEST_NAME:
-            raise ValueError(
-                f"name is {self.name!r}; expected a name that a folder can have: up to {LONGEST_NAME} bytes, without "
-                "slashes, backslashes, control characters and a dot at the beginning"
-            )
-        for key, kinds in (
-            ("frame", ("distance", "distance_to_plane", "coordinate", "speed")),
-            ("joint", OF_JOINTS),
-            ("constraint", OF_CONSTRAINTS),
-            ("normal", ("distance_to_plane",)),
-            ("function", ("function",)),
-        ):
-            if key == "joint" and self.quantity == "power":  # of one joint or of all
-                continue
-            if (getattr(self, key) is None) == (self.quantity in kinds):
-                wrong = f"is missing; the quantity {self.quantity!r} needs it"
-                if self.quantity not in kinds:
-                    wrong = f"is {getattr(self, key)!r}, but the quantity {self.quantity!r} does not use it; remove it"
-                raise ValueError(f"{key} {wrong}")
-        for key, is_used in (
-            ("dof", self.joint is not None and self.quantity not in OF_REACTIONS),
-            ("mode", self.quantity in OF_MODES),
-            ("axis", self.quantity == "coordinate"),
-            ("point", self.quantity in ("distance", "distance_to_plane")),
-            ("band", self.over == "settling_time"),
-        ):
-            value = getattr(self, key)
-            if value != type(self).model_fields[key].default and not is_used:
-                used_by = f"over = {self.over!r}" if key == "band" else f"the quantity {self.quantity!r}"
-                instead = FOR_OTHER_POINTS if key == "point" and self.quantity in OF_ORIGINS else "remove it"
-                raise ValueError(f"{key} is {value!r}, but {used_by} does not use it; {instead}")
-        self._check_reduction()
+        check_keys(self)
         return self
-
-    def _check_reduction(self) -> None:
-        """Raise a ValueError if a key that the reduction needs is missing, or one that it does not use is given."""
-        if (self.is_at_rest or self.quantity == "event_time") and self.over != "final":
-            raise ValueError(
-                f"over is {self.over!r}, but the quantity {self.quantity!r} has one number for each sample, which does "
-                "not depend on the time; remove over"
-            )
-        if self.over == "at_event" and self.quantity in NOT_AT_EVENTS:
-            raise ValueError(
-                f"over is 'at_event', but the state at the event does not determine the quantity {self.quantity!r}; "
-                "expected a quantity of the state, such as 'position', 'speed' or 'energy'"
-            )
-        if (self.event is None) == self.is_at_event:
-            user = "over = 'at_event'" if self.over == "at_event" else f"the quantity {self.quantity!r}"
-            wrong = f"is {self.event!r}, but {user} with over = {self.over!r} does not use it; remove it"
-            raise ValueError(f"event {f'is missing; {user} needs it' if self.event is None else wrong}")
-        of_step = self.over in OF_STEPS and self.quantity != "tracking_error"
-        for key, needed in (("step_to", of_step), ("threshold", self.over == "time_above")):
-            if (getattr(self, key) is None) == needed:
-                wrong = f"is missing; over = {self.over!r} needs it"
-                if not needed:
-                    wrong = f"is {getattr(self, key)!r}, but over = {self.over!r} of {self.quantity!r} does not use it"
-                raise ValueError(f"{key} {wrong}")
-        if self.over == "time_in_saturation" and self.quantity != "torque":
-            raise ValueError(f"over is 'time_in_saturation', but quantity is {self.quantity!r}; expected 'torque'")
-        if self.normal is not None and not np.any(self.normal):
-            raise ValueError(f"normal is {list(self.normal)}; expected a vector other than zero")
 
     def units_in(self, model: Model) -> str:
         """Return the unit: the given one, or the SI unit of the quantity and the reduction."""
