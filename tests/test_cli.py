@@ -613,7 +613,7 @@ def test_doctor_prints_lanes_threads_cache_and_versions(run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--out", "swing.html"], "--out writes a film of a motion, but --duration is missing; add it"),
+        (["--out", "swing.html"], "--out writes a film of a trajectory, but --duration is missing; add it"),
         (["--duration", "nan"], "--duration is nan; expected a finite number of seconds above 0"),
         (["--duration", "1", "--out", "swing.avi"], "--out is swing.avi; expected a file that ends in one of .html"),
         (["--duration", "1", "--batch", "0"], "--batch is 0; expected a whole number of at least 1"),

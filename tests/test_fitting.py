@@ -182,7 +182,7 @@ def test_a_tensor_stays_physical_and_its_slopes_are_exact():
         ({"parameters": ["damping"], "model": slide()}, '"damping", but all its entries are zero'),
         ({"parameters": ["slide.damping"], "model": slide()}, r'"slide\.damping", which is zero and therefore held'),
         ({"parameters": ["inertia"], "model": slide()}, "a rod, a plate or a point"),
-        ({"motion": 3}, "motion is not a measured motion"),
+        ({"motion": 3}, "motion is not a measured trajectory"),
         ({"motion": ([0.0, 1.0], [[0.0]], None)}, r"expected \(times,\), \(times, 1\) and \(times, 1\)"),
         ({"motion": ([0.5, 1.0], [[0.0], [0.0]], None)}, "motion has no state at t = 0"),
         ({"motion": ([0.0, 1.0], [[0.0], [np.nan]], None)}, "fewer than the 2 parameters"),

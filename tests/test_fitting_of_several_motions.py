@@ -136,8 +136,8 @@ def test_the_table_of_a_fit():
     ("given", "message"),
     [
         ({"motion": []}, "motion is an empty list"),
-        ({"motion": [pushed(2.0, 3.0), 3]}, "motion2 is not a measured motion"),
-        ({"motion": [rb.Measurement(*pushed(2.0, 3.0), noise=1.0), pushed(2.0, 3.0)]}, "noise is given for some"),
+        ({"motion": [pushed(2.0, 3.0), 3]}, "motion2 is not a measured trajectory"),
+        ({"motion": [rb.Measurement(*pushed(2.0, 3.0), noise=1.0), pushed(2.0, 3.0)]}, "noise is given for only some"),
         ({"motion": rb.Measurement(*pushed(2.0, 3.0), tau=1.0), "parameters": ["tau"]}, "has its own tau"),
         ({"bounds": {"mass": (1.0,)}}, r"expected the two numbers \(lower, upper\)"),
         ({"bounds": {"mass": (2.0, 1.0)}}, "expected the lower bound first"),
@@ -205,7 +205,7 @@ def test_states_of_closed_chains_that_cannot_be_fitted_are_refused():
         rb.fit(model, motion, ["x.q", "y.q"], starts=1)
     with pytest.raises(rb.ArgumentError, match="closed loops with prescribed motions"):
         rb.fit(model, motion, ["q"], drives=[rb.PrescribedAcceleration("x", 0.0)], starts=1)
-    with pytest.raises(rb.ArgumentError, match="first measured state of a motion cannot be closed"):
+    with pytest.raises(rb.ArgumentError, match="first measured state of a trajectory cannot be closed"):
         rb.fit(model, (motion[0], 0.0 * motion[1], motion[2]), ["q"], starts=1)
 
 

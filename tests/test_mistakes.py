@@ -160,7 +160,10 @@ def test_a_mistake_in_a_call_is_refused(mistake, message):
     ("mistake", "message"),
     {
         "port": (lambda motion: motion.view(port=99999), "port is 99999; expected a whole number from 0 to 65535"),
-        "sample": (lambda motion: motion.film("a.png", sample=3), "sample is 3, but the motion has only one sample"),
+        "sample": (
+            lambda motion: motion.film("a.png", sample=3),
+            "the trajectory has only one sample",
+        ),
         "size": (lambda motion: motion.film("a.png", size=800), "size is 800; expected a width and a height in pixels"),
         "empty picture": (lambda motion: ARM.picture(size=(0, 0)), r"size is \(0, 0\); expected a width and a height"),
         "folder": (lambda motion: motion.film("/nowhere/a.png"), "the folder '/nowhere' does not exist"),

@@ -41,7 +41,7 @@ MAPPINGS = {
     "the model has no body with collision shapes 'X'; its bodies with collision shapes are ['arm']": (
         lambda: arm().collisions
     ),
-    "the motion has no derivative 'X'; its derivatives are ['q', 'kp']": lambda: motion().derivatives,
+    "the trajectory has no derivative 'X'; its derivatives are ['q', 'kp']": lambda: motion().derivatives,
 }
 
 
@@ -64,7 +64,7 @@ def test_copies_and_pickles_have_the_same_items_and_the_same_error():
     for derivatives in (copy.deepcopy(given).derivatives, pickle.loads(pickle.dumps(given)).derivatives):
         assert derivatives.keys() == given.derivatives.keys()
         assert all(np.array_equal(derivatives[name], x) for name, x in given.derivatives.items())
-        with pytest.raises(rb.UnknownNameError, match="the motion has no derivative 'X'"):
+        with pytest.raises(rb.UnknownNameError, match="the trajectory has no derivative 'X'"):
             derivatives["X"]
 
 

@@ -284,9 +284,9 @@ def test_ghosts_of_a_varied_model_are_drawn_with_their_own_geometry():
 
 def test_a_motion_saved_only_at_its_ends_gives_a_warning(tmp_path):
     motion = rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 1.0, save_at=2)
-    with pytest.warns(UserWarning, match="saved at 0 and 1 s only.*call simulate without save_at"):
+    with pytest.warns(UserWarning, match="saved only at 0 and 1 s.*call simulate without save_at"):
         motion.film(tmp_path / "swing.png", fps=2)
-    with pytest.warns(UserWarning, match="saved at 0 and 1 s only"):
+    with pytest.warns(UserWarning, match="saved only at 0 and 1 s"):
         motion.plot()
 
 

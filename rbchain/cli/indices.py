@@ -59,7 +59,7 @@ def print_indices(
 def _print_table(console: Console, measure: str, indices: xarray.Dataset) -> None:
     """Print the indices of a measure, the greatest first."""
     names = [str(name) for name in indices if not str(name).startswith("S2")]
-    title = f"{escape(measure)}: {indices.attrs['method']}, {indices.attrs['motions']:,} motions"
+    title = f"{escape(measure)}: {indices.attrs['method']}, {indices.attrs['motions']:,} simulations"
     table = table_of_numbers(title, ("parameter", *names), texts=("parameter",))
     parameters = indices["parameter"].values
     for i in np.argsort(-np.abs(indices[ORDERS[indices.attrs["method"]]].values)):

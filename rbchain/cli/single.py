@@ -76,14 +76,14 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
         parents=[file],
         help="simulate a mechanism with its drives from random or given initial states",
         **help_texts(
-            "Simulate a batch of samples with random initial states, or the motion from a given state. The drives of "
+            "Simulate a batch of samples with random initial states, or one sample from a given state. The drives of "
             "the mechanism act. Print the number of steps and the accuracy.",
             "rbchain simulate examples/puma560.urdf --batch 10000 --duration 2 --spread 0.2 --seed 1 --out swing.npz",
             "rbchain simulate arm.urdf --q 0.5,-0.2 --qd 0,1 --duration 10 --method rk4 --step 1e-3",
         ),
     )
     simulate.add_argument("--batch", type=int, help="number of samples (default: 1000, or 1 with --q or --qd)")
-    simulate.add_argument("--duration", type=float, default=1.0, help="duration of the motion in s (default: 1)")
+    simulate.add_argument("--duration", type=float, default=1.0, help="duration of the simulation in s (default: 1)")
     simulate.add_argument(
         "--spread",
         type=float,
@@ -112,10 +112,10 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
     simulate.add_argument(
         "--save-at",
         type=int,
-        help="number of saved times of each motion (default: 101, or at most 101 ends of fixed steps)",
+        help="number of saved times of each trajectory (default: 101, or at most 101 ends of fixed steps)",
     )
     simulate.add_argument("--samples", action=Renamed, const="--save-at")
-    simulate.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
+    simulate.add_argument("--out", metavar="FILE.npz", help="file for the trajectory, as Trajectory.save writes it")
     simulate.set_defaults(command=_simulate)
     return simulate
 
@@ -182,7 +182,7 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
 
 
 def _joined(model: Model, pieces: Sequence[Trajectory]) -> Trajectory:
-    """Return the motion of a batch that was simulated in pieces, without forces and events."""
+    """Return the trajectory of a batch that was simulated in pieces, without forces and events."""
     from ..simulate.parts_of_motions import OF_SAMPLES
     from ..simulate.trajectory import Trajectory
 

@@ -378,7 +378,7 @@ VERBS = {
         ("file", "code"),
         read_study,
         _sample,
-        "simulate one sample again, and save its motion",
+        "simulate one sample again, and save its trajectory",
         (
             "rbchain study sample examples/landing.toml 17",
             "rbchain study sample examples/landing.toml 17 --out sample17.npz",

@@ -1,4 +1,4 @@
-"""`rbchain view`: show a mechanism or its motion in the browser, or write a film."""
+"""`rbchain view`: show a mechanism or its trajectory in the browser, or write a film."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def add_view(commands: Any, file: argparse.ArgumentParser, load_model: Callable[
     view = commands.add_parser(
         "view",
         parents=[file],
-        help="show a mechanism or its motion in the browser, or write a film",
+        help="show a mechanism or its trajectory in the browser, or write a film",
         **help_texts(
             "Show a mechanism in the browser, with a slider for each joint. With --duration, simulate it from a random "
-            "initial state with its drives, and show the motion or write a film.",
+            "initial state with its drives, and show the trajectory or write a film.",
             "rbchain view examples/puma560.urdf",
             "rbchain view arm.urdf --duration 2 --batch 50 --out swing.html",
         ),
     )
-    view.add_argument("--duration", type=float, help="duration of the motion in s (default: no motion)")
+    view.add_argument("--duration", type=float, help="duration of the simulation in s (default: no simulation)")
     view.add_argument(
         "--batch", type=int, default=1, help="number of samples; all but the first are transparent (default: 1)"
     )
@@ -49,7 +49,7 @@ def add_view(commands: Any, file: argparse.ArgumentParser, load_model: Callable[
 
 def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
     if options.out and options.duration is None:
-        raise ValueError("--out writes a film of a motion, but --duration is missing; add it, such as --duration 2")
+        raise ValueError("--out writes a film of a trajectory, but --duration is missing; add it, such as --duration 2")
     if options.duration is None:
         return _watch(model.view(_closed_positions(model), port=options.port), options, console)
     check_state_options(options)

@@ -1,1 +1,1 @@
-"""Estimation of the parameters of a model from measured motions."""
+"""Estimation of the parameters of a model from measured trajectories."""

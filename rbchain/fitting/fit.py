@@ -1,4 +1,4 @@
-"""Estimation of parameters from measured motions, by nonlinear least squares with the derivatives of `simulate`."""
+"""Estimation of parameters from measured trajectories: nonlinear least squares with the derivatives of `simulate`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fit(
     atol: float = 1e-10,
     max_step: float | None = None,
 ) -> Fit:
-    """Estimate parameters of a model from measured motions.
+    """Estimate parameters of a model from measured trajectories.
 
     The method is nonlinear least squares with the derivatives of `simulate(..., derivatives=...)`. All starting
     points are simulated in one batch. Levenberg-Marquardt steps improve all of them, and SciPy's
@@ -55,20 +55,21 @@ def fit(
     model : Model
         The model with first guesses of the parameters.
     motion : Trajectory, tuple (t, q, qd), Measurement, or list of them
-        The measured motion of one sample: times (times,) that start at 0, positions (times, nq) and velocities (times,
-        nv). NaN marks missing values; qd may be None, except for its first row, which is then zero. The motions of a
-        list have the same parameters. Their times and initial states differ, and with `Measurement` also their actions.
+        The measured trajectory of one sample: times (times,) that start at 0, positions (times, nq) and velocities
+        (times, nv). NaN marks missing values. If qd is None, no velocities were measured, and the initial velocity is
+        zero. The trajectories of a list share the parameters. Their times and initial states may differ, and with
+        `Measurement` also their drives, forces and `tau`.
     parameters : sequence of str
         Names of fields, such as "mass" for all masses, or paths, such as "link2.mass" or "link[2-6].cg.x", as in
         `simulate(..., derivatives=...)`. Paths such as "cord.stiffness" name parameters of a `SpringDamper` in
-        `forces`, by its name. "q" and "qd" stand for the initial state of each motion. Without
-        them, a motion starts exactly at its first measured state. In closed loops, they are the initial state in
+        `forces`, by its name. "q" and "qd" stand for the initial state of each trajectory. Without
+        them, a simulation starts exactly in the first measured state. In closed loops, they are the initial state in
         independent coordinates, and the others follow from the constraints. Positive parameters are fitted as
         logarithms, and entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so the tensor is
         always physically consistent.
     drives, forces, tau
-        The actions on the mechanism, as for `simulate`, of motions without own ones. Random signals are the same as in
-        the first sample of a simulation.
+        As for `simulate`, for trajectories without their own drives, forces or `tau`. Random signals are the same as
+        in the first sample of a simulation.
     noise : float or (2 nv,) array, optional
         Standard deviation of the measured positions and velocities. If not given, it is estimated from the residuals,
         and equal for all of them.
@@ -130,7 +131,7 @@ def fit(
     limits, problem.priors = Bounds(problem, bounds), priors_of(problem, priors)
     if problem.count < problem.size:
         raise ArgumentError(
-            f"the motion contains {problem.count} numbers, fewer than the {problem.size} parameters; expected more "
+            f"motion contains {problem.count} measured numbers, fewer than the {problem.size} parameters; pass more "
             "measurements"
         )
     x: FloatArray = np.zeros((starts, problem.size))

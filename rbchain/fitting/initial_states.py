@@ -1,4 +1,4 @@
-"""The initial state of a motion as a function of displacements of the measured one, with or without closed loops."""
+"""The initial state as a function of displacements from the measured one, with or without closed loops."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ClosedInitialState(InitialState):
         super().__init__(model, name, *assembled_states(model, q, qd))
         if not np.isfinite(self.qd).all():
             raise ArgumentError(
-                "the first measured state of a motion cannot be closed; expected a state near a closed one. Use "
+                "the first measured state of a trajectory cannot be closed; expected a state near a closed one. Use "
                 "model.assemble with another guess"
             )
         J = model.constraint_jacobian(self.q)

@@ -83,7 +83,7 @@ def priors_of(problem: Problem, priors: Mapping[str, Any] | None) -> list[Prior]
         found.append(Prior(column, mean, deviation))
     if found and not problem.motions[0].has_noise:
         raise ArgumentError(
-            "priors is given without noise, so the weights of the priors and of the motions cannot be compared; "
+            "priors is given without noise, so the weights of the priors and of the measurements cannot be compared; "
             "expected noise, the standard deviation of the measurements"
         )
     return found
@@ -113,7 +113,7 @@ def _pairs(
 def _columns_at(problem: Problem, argument: str, path: Any) -> list[int]:
     """Return the columns of the fitted parameters that the name of a field or a path names.
 
-    With several motions, "motion2.link1.q" names a parameter of the second motion, and "link1.q" of all motions.
+    With a list of trajectories, "motion2.link1.q" names a parameter of the second one, and "link1.q" of all.
     """
     if not isinstance(path, str) or not (path in KINDS or "." in path):
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Measured motions with the actions on the mechanism during each of them."""
+"""Measured trajectories with the actions on the mechanism during each of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Measurement(PickledByName, ExplainsCalls, SuggestsAttributes):
-    """A measured motion with its own actions, for `rb.fit` and `rb.experiment_design`.
+    """A measured trajectory with its own drives and forces, for `rb.fit` and `rb.experiment_design`.
 
     Parameters
     ----------
@@ -33,11 +33,12 @@ class Measurement(PickledByName, ExplainsCalls, SuggestsAttributes):
     q : (times, nq) array, rad or m
         Positions. NaN marks missing numbers, except in the first row.
     qd : (times, nv) array, rad/s or m/s, optional
-        Velocities. NaN marks missing numbers. The motion starts at rest where the first row is missing.
+        Velocities. NaN marks missing numbers. Where the first row is missing, the initial velocity is zero.
     tau : (nv,) array, N m or N, optional
-        Constant joint forces of this motion. None stands for the ones of all motions, as for the next three.
+        Constant joint forces. None stands for the value that is given for all trajectories, as for `drives`, `forces`
+        and `noise`.
     drives, forces : sequences, optional
-        The drives and forces that act during this motion.
+        The drives and forces that act during this measurement.
     noise : float or (2 nv,) array, optional
         Standard deviation of the measured positions and velocities.
 
@@ -59,14 +60,14 @@ class Measurement(PickledByName, ExplainsCalls, SuggestsAttributes):
     noise: npt.ArrayLike | None = None
 
 
-#: A measured motion, as a caller gives it.
+#: A measured trajectory, as a caller gives it.
 Measured: TypeAlias = Trajectory | Measurement | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike | None]
 
 
 class ActionsOfMotion:
     """The actions `tau` (nv,), `drives` and `forces` of a motion.
 
-    `has_own_tau` is True if `tau` differs from the `tau` of all motions.
+    `has_own_tau` is True if `tau` differs from the `tau` of all trajectories.
     """
 
     def __init__(self, model: Model, given: Measurement, common: Measurement, duration: float) -> None:
@@ -86,7 +87,7 @@ class Motion:
     """A checked motion.
 
     `weights` (times, 2 nv) are the reciprocals of the standard deviations, 1 if no noise is given, and zero for missing
-    numbers. `start` is the first measured state, and `name` the name of a motion of a list, such as "motion2".
+    numbers. `start` is the first measured state, and `name` the name of a trajectory of a list, such as "motion2".
     """
 
     def __init__(self, model: Model, motion: Measured, common: Measurement, name: str = "") -> None:
@@ -119,16 +120,16 @@ class Motion:
 
 
 def motions_of(model: Model, motion: Measured | list[Measured], common: Measurement) -> list[Motion]:
-    """Check one motion, or each one of a list. `common` has the actions and the noise of motions without own ones."""
+    """Check one trajectory, or each one of a list. `common` has actions and noise for those without their own."""
     if not isinstance(motion, list):
         return [Motion(model, motion, common)]
     if not motion:
-        raise ArgumentError("motion is an empty list; expected at least one measured motion")
+        raise ArgumentError("motion is an empty list; expected at least one measured trajectory")
     found = [Motion(model, one, common, f"motion{k + 1}") for k, one in enumerate(motion)]
     if len({one.has_noise for one in found}) > 1:
         raise ArgumentError(
-            "noise is given for some motions only, so their weights cannot be compared; expected the noise of all "
-            "motions. Pass noise= to the function, too"
+            "noise is given for only some trajectories, so their weights cannot be compared; expected the noise of all "
+            "of them. Pass noise= to the function, too"
         )
     return found
 
@@ -142,8 +143,8 @@ def _as_measurement(motion: Any, name: str) -> Measurement:
         return Measurement(motion.t, *(np.where(has_ended, np.nan, x) for x in (motion.q, motion.qd)))
     if not (isinstance(motion, tuple) and len(motion) == 3):
         raise ArgumentError(
-            f"{name} is not a measured motion; expected a Trajectory, a Measurement, a tuple (t, q, qd), or a list of "
-            "them. Without measured velocities, write (t, q, None): the motion then starts at rest"
+            f"{name} is not a measured trajectory; expected a Trajectory, a Measurement, a tuple (t, q, qd), or a list "
+            "of them. Without measured velocities, write (t, q, None): the initial velocity is then zero"
         )
     return Measurement(*motion)
 

@@ -1,4 +1,4 @@
-"""The least-squares problem of a fit: residuals of simulated motions and of priors, and their derivatives."""
+"""The least-squares problem of a fit: residuals of simulated trajectories and of priors, and their derivatives."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Problem:
 
     `entries` are the fields to fit with the entries of their flat arrays, of "inertia" the bodies; None for all. They
     also contain the paths of parameters of springs.
-    `simulated` are the last motions.
+    `simulated` are the trajectories of the last evaluation.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class Problem:
         first = motions[0].actions
         if "tau" in names and any(motion.actions.has_own_tau for motion in motions):
             raise ArgumentError(
-                'parameters contains "tau", but a Measurement has its own tau; expected the tau of all motions. Pass '
-                "the known forces of a motion as drives=[rb.PrescribedForce(joint, force)]"
+                'parameters contains "tau", but a Measurement has its own tau; expected one tau for all of them. Pass '
+                "the known forces of a Measurement as drives=[rb.PrescribedForce(joint, force)]"
             )
         driven = {dof for motion in motions for dof in self._driven(motion.actions)}
         self.starts = [self._start(motion) for motion in motions]
@@ -106,8 +106,8 @@ class Problem:
             owner = OF_DRIVES[name].__name__
             kind, drives = ("gains", f"{owner} drives") if owner == "PID" else ("numbers", f"an {owner}")
             raise ArgumentError(
-                f'parameters contains "{name}", but the drives of the motions have different {kind}; expected {drives} '
-                "of the same joints with the same first guesses in all motions"
+                f'parameters contains "{name}", but the drives of the trajectories have different {kind}; expected '
+                f"{drives} of the same joints with the same first guesses for all trajectories"
             )
         return found[0]
 
@@ -120,7 +120,7 @@ class Problem:
                     continue
                 number = real_array(what, value, ArgumentError)
                 if number.ndim:
-                    raise ArgumentError(f"{what} has shape {number.shape}; fit needs one number for each motion")
+                    raise ArgumentError(f"{what} has shape {number.shape}; fit needs one number for each trajectory")
                 if name in self.names and self._dof(drive) in seen:
                     raise ArgumentError(
                         f'parameters contains "{name}", but joint {drive.joint!r} has several PIDs; expected one. Add '
@@ -182,7 +182,7 @@ class Problem:
     def evaluate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the residuals (starts, m) and their derivatives (starts, m, size), divided by the noise.
 
-        They are NaN for a motion that fails.
+        They are NaN for a simulation that fails.
         """
         if self._last[0] != x.tobytes():
             self.simulated = []
@@ -192,7 +192,7 @@ class Problem:
         return self._last[1]
 
     def _evaluated(self, k: int, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the residuals and the derivatives of motion k."""
+        """Return the residuals and the derivatives of trajectory k."""
         values, measured, start, n = self.values(x), self.motions[k], self.starts[k], self.model.nv
         dq, dqd = (values[name][:, k] if name in values else np.zeros((len(x), n)) for name in STATE)
         changes = {name: start.changes(name, dq, dqd) for name in STATE if name in values}

@@ -40,7 +40,7 @@ class Fit(PickledByName, SuggestsAttributes):
         The estimates and their standard deviations by these names, in SI units. A standard deviation is infinite if
         the data do not determine the number. The numbers of "q" and "qd" are the initial state. For free and spherical
         joints, "q" is the displacement from the measured position in body axes, as in `Model.integrate`. With a list
-        of motions, their names start with the motion, as in "motion2.link1.q".
+        of trajectories, their names start with the number of the trajectory, as in "motion2.link1.q".
     units : dict of str to str
         SI units of the estimates; empty where they depend on the mechanism.
     covariance : (p, p) array
@@ -54,20 +54,20 @@ class Fit(PickledByName, SuggestsAttributes):
         remedy if `success` is False.
     undetermined : tuple of str
         Combinations of relative changes that the data do not determine, such as "0.71 link1.mass - 0.71 link2.mass".
-        Their standard deviation exceeds 100 %, or they do not change the motion at all. They approximately keep their
-        first guesses.
+        Their standard deviation exceeds 100 %, or they do not change the trajectory at all. They approximately keep
+        their first guesses.
     at_bounds : tuple of str
         Parameters whose estimates are at the bounds of the caller. Their standard deviations do not take bounds into
         account.
     residuals : (times, 2 nv) array, or tuple of them
-        Fitted minus measured positions and velocities; NaN where nothing was measured. One array for each motion of a
-        list.
+        Fitted minus measured positions and velocities; NaN where nothing was measured. With a list, one array for each
+        trajectory.
     motion : Trajectory, or tuple of them
-        The motion of the fitted model, or one for each motion of a list.
+        The trajectory of the fitted model. With a list, one for each trajectory.
     drives : tuple, or tuple of them
-        The drives with the estimated gains, or the drives of each motion of a list.
+        The drives with the estimated gains. With a list, those for each trajectory.
     forces : tuple, or tuple of them
-        The forces with the estimated parameters of springs, or the forces of each motion of a list.
+        The forces with the estimated parameters of springs. With a list, those for each trajectory.
     costs : (starts,) array
         Half the sum of squared residuals, divided by the noise, at the result of each starting point.
     """
@@ -82,7 +82,7 @@ class Fit(PickledByName, SuggestsAttributes):
     message: str
     undetermined: tuple[str, ...]
     at_bounds: tuple[str, ...]
-    residuals: Any  # of a list of motions a tuple, as the next two
+    residuals: Any  # a tuple for a list of trajectories, like the next three
     motion: Any
     drives: tuple[Any, ...]
     forces: tuple[Any, ...]

@@ -32,23 +32,23 @@ def is_of_spring(name: str) -> bool:
 
 
 def variables_of_spring(model: Model, name: str, forces_of_motions: Sequence[Sequence[Force]]) -> SpringVariables:
-    """Return the variables of the parameter of a spring that acts in all motions.
+    """Return the variables of the parameter of a spring that acts in all measurements.
 
     Raises
     ------
     ArgumentError
-        If the first guess is zero, differs between the motions, or is not a scalar.
+        If the first guess is zero, differs between the measurements, or is not a scalar.
     """
     found = []
     for forces in forces_of_motions:
         i, field = place_of(model, name, forces)
         found.append(real_array(name, getattr(forces[i], field), ArgumentError))
     if found[0].ndim:
-        raise ArgumentError(f"{name} has shape {found[0].shape}; fit needs one number for each motion")
+        raise ArgumentError(f"{name} has shape {found[0].shape}; fit needs one number for each trajectory")
     if any(not np.array_equal(value, found[0]) for value in found):
         raise ArgumentError(
-            f'parameters contains "{name}", but the springs of the motions have different first guesses; expected the '
-            "same spring in all motions"
+            f'parameters contains "{name}", but its springs have different first guesses; expected the same spring '
+            "for all trajectories"
         )
     if not found[0] > 0.0:
         raise ArgumentError(

@@ -243,7 +243,7 @@ def variables_of(
 def state_variables_of(
     model: Model, name: str, starts: Sequence[InitialState], wanted: Collection[int] | None
 ) -> Variables:
-    """Return the displacements (motions, nv) of the initial "q" or "qd" of all motions as variables."""
+    """Return the displacements (motions, nv) of the initial "q" or "qd" of all trajectories as variables."""
     entries = [start.entries(name, wanted) for start in starts]
     owners = _owners_of_dofs(model)
     labels = [

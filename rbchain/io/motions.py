@@ -1,4 +1,4 @@
-"""Files of motions: NumPy archives (.npz) with the arrays of a `Trajectory`, its model and its forces.
+"""Files of trajectories: NumPy archives (.npz) with the arrays of a `Trajectory`, its model and its forces.
 
 The entry `contents` is a JSON document in UTF-8. It names the format, contains the model in rbchain's TOML format, and
 describes all attributes of the trajectory. The other entries are the arrays that the document names. The entry `sha256`
@@ -182,8 +182,8 @@ class _Writer:
             value = as_signal(place, value)
         if type(value) not in CLASSES.values():
             raise ArgumentError(
-                f"{place} is {excerpt(value)}, which a file of a motion cannot contain; expected numbers, text, or an "
-                f"object of a class of {', '.join(CLASSES)}"
+                f"{place} is {excerpt(value)}, which a file of a trajectory cannot contain; expected numbers, text, or "
+                f"an object of a class of {', '.join(CLASSES)}"
             )
         of_forces = [i for i, force in enumerate(self.forces) if force is value]
         if of_forces and not place.startswith("forces."):
@@ -194,7 +194,7 @@ class _Writer:
 
 
 def _check(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
-    """Raise a ValueError or an ArgumentError if the parts of a motion do not fit together.
+    """Raise a ValueError or an ArgumentError if the parts of a trajectory do not fit together.
 
     The checksum of a file finds accidental changes. A program that edits a file can write a new checksum.
     """
@@ -217,7 +217,7 @@ def _check(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
 
 
 def _check_numbers(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
-    """Raise a ValueError if an array of a motion does not fit its model and batch."""
+    """Raise a ValueError if an array of a trajectory does not fit its model and batch."""
     nq, nv, batch = motion.model.nq, motion.model.nv, np.shape(motion.status)
     saved = (*batch, motion.t.size)
     contacts = sum(isinstance(force, BODY_CONTACTS) for force in motion.forces)

@@ -1,1 +1,1 @@
-"""Plots of motions, and models in notebooks. They need matplotlib at most, and none of the packages of `view`."""
+"""Plots of trajectories, and models in notebooks. They need matplotlib at most, and none of the packages of `view`."""

@@ -1,4 +1,4 @@
-"""Plots of motions, drawn by matplotlib."""
+"""Plots of trajectories, drawn by matplotlib."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plot(
     *,
     joints: Sequence[str] | None = None,
 ) -> Figure:
-    """Plot the motion as a matplotlib Figure (extra `plots`), which a notebook shows as the result of a cell.
+    """Plot the trajectory as a matplotlib Figure (extra `plots`), which a notebook shows as the result of a cell.
 
     Parameters
     ----------
@@ -144,10 +144,10 @@ def selected_joints(model: Model, joints: Sequence[str] | None, most: int) -> Se
 
 
 def warn_of_few_times(motion: Trajectory) -> None:
-    """Warn if at most two states of a motion were saved."""
+    """Warn if at most two states of a trajectory were saved."""
     if motion.t.size <= 2 and motion.steps.max(initial=0) > 1:
         times = " and ".join(f"{t:g}" for t in motion.t)
-        problem = f"the motion was saved at {times} s only, and is drawn as a point or a straight line"
+        problem = f"the trajectory was saved only at {times} s, and is drawn as a point or a straight line"
         warnings.warn(f"{problem}: call simulate without save_at for 101 times", stacklevel=4)
 
 

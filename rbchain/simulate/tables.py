@@ -1,4 +1,4 @@
-"""Motions as xarray datasets, pandas data frames and Parquet files: methods of `Trajectory`."""
+"""Trajectories as xarray datasets, pandas data frames and Parquet files: methods of `Trajectory`."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
                 object.__setattr__(self, name, np.full(shape, -1))
         if self.contact_forces is None:
             object.__setattr__(self, "contact_forces", np.zeros((*self.q.shape[:-1], 0, 3), self.q.dtype))
-        words = "the motion", "derivative", "derivatives"
+        words = "the trajectory", "derivative", "derivatives"
         object.__setattr__(self, "derivatives", NamedDict(*words, self.derivatives))
         if self.contact_residual is None:
             object.__setattr__(self, "contact_residual", np.zeros(shape))

@@ -75,7 +75,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
     forces, events : sequences
         As for `Model.simulate`.
     measures : sequence of Measure or dict
-        Scalars to compute from the motion of each sample.
+        Scalars to compute from the trajectory of each sample.
     outputs : Outputs or dict
         Results to store besides the measures.
     stop_when : StopWhen or dict, optional
@@ -339,7 +339,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         folders : sequence of paths
             Folders of the parts.
         **settings
-            As for `Study.run`, for the report's motions and gradients after the last sample.
+            As for `Study.run`, for the simulations and gradients of the report after the last sample.
 
         Returns
         -------

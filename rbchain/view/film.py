@@ -1,4 +1,4 @@
-"""Films of motions: HTML pages, GIF and MP4 files, and series of images."""
+"""Films of trajectories: HTML pages, GIF and MP4 files, and series of images."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def film(
     speed: float,
     size: tuple[int, int],
 ) -> list[Path]:
-    """Write a film of a motion: see `Trajectory.film`."""
+    """Write a film of a trajectory: see `Trajectory.film`."""
     path, layers = Path(path), checked_layers(show)
     if path.suffix not in ENDINGS:
         raise ArgumentError(f"{path}: expected .html, .gif, .mp4 or .png; found {path.suffix or 'no ending'}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..simulate.trajectory import Trajectory
 
 MAX_GHOSTS = 30
-MAX_STATES = 2_000_000  # of a motion; reactions are computed for all of its samples and times, or not at all
+MAX_STATES = 2_000_000  # of a trajectory; reactions are computed for all of its samples and times, or not at all
 LAYERS = ("bodies", "ghosts", "trails", "frames", "centers", "ellipsoids", "reactions")
 #: Colors as red, green and blue from 0 to 255.
 GHOST, TRAIL, CENTER, REACTION = (90, 110, 140), (225, 110, 40), (40, 40, 45), (30, 150, 80)
@@ -195,7 +195,7 @@ def tips_of(model: Model) -> list[tuple[int, np.ndarray]]:
 
 
 def scene_of_motion(motion: Trajectory, sample: int | tuple[int, ...], frames: int) -> Scene:
-    """Scene of a motion at a number of evenly spaced times; one of its samples is not a ghost.
+    """Scene of a trajectory at a number of evenly spaced times; one of its samples is not a ghost.
 
     A sample whose simulation failed stays at its last valid state. Raises an error if it has none.
     """
@@ -213,7 +213,7 @@ def scene_of_motion(motion: Trajectory, sample: int | tuple[int, ...], frames: i
 
     def reactions() -> np.ndarray:
         if states > MAX_STATES:
-            raise ArgumentError(f"the motion has {states} states; reactions are shown for at most {MAX_STATES}")
+            raise ArgumentError(f"the trajectory has {states} states; reactions are shown for at most {MAX_STATES}")
         return _reactions(one, t)
 
     if samples == 1:
@@ -244,7 +244,7 @@ def number_of(sample: int | tuple[int, ...], batch: tuple[int, ...]) -> int:
     """Number of a sample in its batch, from its number or its index."""
     index = np.atleast_1d(sample)
     if not batch and sample not in (0, ()):
-        raise ArgumentError(f"sample is {sample!r}, but the motion has only one sample; expected 0")
+        raise ArgumentError(f"sample is {sample!r}, but the trajectory has only one sample; expected 0")
     try:
         if index.size == 1 and len(batch) != 1:
             return int(np.ravel_multi_index(np.unravel_index(int(index[0]), batch), batch)) if batch else 0
@@ -270,7 +270,7 @@ def _between(model: Model, saved: np.ndarray, q: np.ndarray, qd: np.ndarray, t: 
 
 
 def _without_held_states(motion: Trajectory) -> Trajectory:
-    """Return a motion with NaN after the end of each sample: the velocity at an event would move a body at rest."""
+    """Return a trajectory with NaN after the end of each sample: the velocity at an event would move a body at rest."""
     has_ended = (motion.t > motion.end_time[..., None])[..., None]
     return replace(motion, q=np.where(has_ended, np.nan, motion.q), qd=np.where(has_ended, np.nan, motion.qd))
 

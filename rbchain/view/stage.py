@@ -53,7 +53,7 @@ class Stage:
 
     @property
     def available(self) -> set[str]:
-        """Layers that there are: no ghosts without a batch, no trails without a motion."""
+        """Layers that there are: no ghosts without a batch, no trails without a trajectory."""
         return set(self._add)
 
     def replace(self, scene: Scene) -> None:

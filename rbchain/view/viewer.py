@@ -1,4 +1,4 @@
-"""Viewer: a web page that plays a motion, or poses a model with sliders."""
+"""Viewer: a web page that plays a trajectory, or poses a model with sliders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..simulate.trajectory import Trajectory
 
 FRAMES_PER_SECOND = 30
-MIN_FRAMES, MAX_FRAMES = 90, 900  # of a motion
+MIN_FRAMES, MAX_FRAMES = 90, 900  # of a trajectory
 LABELS = {"centers": "centers of mass", "ellipsoids": "inertia ellipsoids", "reactions": "joint reactions"}
 
 
@@ -181,7 +181,7 @@ class Viewer:
             self._pose(offset)
 
     def _pose(self, offset: npt.ArrayLike) -> None:
-        """Pose the sample at an offset (nv,) from its neutral positions. This pauses a motion; ghosts stay."""
+        """Pose the sample at an offset (nv,) from its neutral positions. This pauses a trajectory; ghosts stay."""
         with self._lock:
             if self._motion is not None:
                 self._playing.value = False
@@ -203,7 +203,7 @@ class Viewer:
         return int(np.clip(np.searchsorted(times, t, "right") - 1, 0, times.size - 1))
 
     def _show_at(self, t: float) -> None:
-        """Show the motion at a time."""
+        """Show the state of the trajectory at a time."""
         self._now = t
         frame = self._frame_at(t)
         self._stage.show(frame)
@@ -228,7 +228,7 @@ class Viewer:
             self._show_on_sliders(self._seen)
 
     def _play(self) -> None:
-        """Play the motion in real time, again and again."""
+        """Play the trajectory in real time, again and again."""
         last = time.perf_counter()
         while not self._closed.wait(1.0 / FRAMES_PER_SECOND):
             now = time.perf_counter()

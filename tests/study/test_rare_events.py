@@ -356,7 +356,7 @@ def test_the_command_prints_the_result_of_the_study(tmp_path, capsys):
     assert f"{found.estimate:.3g}<small>{found.interval[0]:.2g} to {found.interval[1]:.2g}" in section
     assert f"most probable failing sample {found.sample}" in section
     assert f"{found.inputs.values[0]:.5g}" in section
-    assert '<img alt="most probable failing motion: start angle' in section
+    assert '<img alt="trajectory of the most probable failing sample: start angle' in section
     stored = json.loads((tmp_path / "arm" / "probability" / folder.name / "probability.json").read_text())
     assert np.array_equal(stored["motion"]["q"], found.motion().q)
 

@@ -48,7 +48,7 @@ class Gradients:
 def gradient(study: Study, measure: str | None = None) -> xarray.Dataset:
     """Compute the derivatives of measures with respect to the random inputs, at the means of these inputs.
 
-    One batch of 4 p + 1 motions for p random inputs gives the derivatives of all measures: central differences with
+    One batch of 4 p + 1 simulations for p random inputs gives the derivatives of all measures: central differences with
     steps of 1/64 and 1/32 of the standard deviations, and Richardson's extrapolation. The means and standard deviations
     of the random inputs follow from their distributions.
 
@@ -124,14 +124,14 @@ def gradient(study: Study, measure: str | None = None) -> xarray.Dataset:
 
 
 def motions_for(plan: Plan) -> int:
-    """Return the number of motions that gradients need."""
+    """Return the number of simulations that gradients need."""
     return 1 + OFFSETS.size * len(plan.columns)
 
 
 def compute_gradients(
     plan: Plan, names: list[str], executor: Executor = local, largest: int | None = None
 ) -> Gradients:
-    """Compute the gradients of these measures, in chunks of at most `largest` motions but at least two.
+    """Compute the gradients of these measures, in chunks of at most `largest` simulations but at least two.
 
     Raises a StudyError with the reason if the study has none.
     """

@@ -14,7 +14,7 @@ from ..store.store import Store
 from .control_variates import controlled_means
 from .gradients import compute_gradients, motions_for
 
-SAMPLES_PER_MOTION = 10  # gradients add at most a tenth to the motions of a study
+SAMPLES_PER_MOTION = 10  # gradients add at most a tenth to the simulations of a study
 MOST_NUMBERS = 1 << 24  # random inputs in memory
 MOST_WORK = 1 << 30  # measures times samples times squared columns: the regressions take about a second
 

@@ -40,13 +40,14 @@ def sobol_indices(
     measure : str, optional
         Name of the measure. All measures by default.
     base_samples : int
-        Size of the base design, a power of 2: d random inputs need base_samples * (d + 2) motions. Indices of the
+        Size of the base design, a power of 2: d random inputs need base_samples * (d + 2) simulations. Indices of the
         second order need base_samples * (2 * d + 2).
     second_order : bool
         Compute the indices of pairs too.
     out : path, optional
-        Folder for the results of the motions, from which an interrupted run can be resumed. Reports show the indices in
-        a folder within the folder of a study whose name begins with "indices", such as "landing/indices-sobol".
+        Folder for the results of the simulations, from which an interrupted run can be resumed. Reports show the
+        indices in a folder within the folder of a study whose name begins with "indices", such as
+        "landing/indices-sobol".
     **settings
         As for `Study.run`.
 
@@ -79,7 +80,7 @@ def morris(
     measure : str, optional
         Name of the measure. All measures by default.
     base_samples : int
-        Number of paths of the design: d random inputs need base_samples * (d + 1) motions.
+        Number of paths of the design: d random inputs need base_samples * (d + 1) simulations.
     out, **settings
         As for `sobol_indices`.
 

@@ -34,7 +34,7 @@ def shapley_effects(
     measure : str, optional
         Name of the measure. All measures by default.
     base_samples : int
-        Number of random orders of the random inputs: d random inputs need base_samples * (d + 1) motions.
+        Number of random orders of the random inputs: d random inputs need base_samples * (d + 1) simulations.
     out, **settings
         As for `Study.sobol_indices`.
 

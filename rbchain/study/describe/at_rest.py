@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class AtRest:
-    """The samples of a motion at rest, under the drives, forces and joint forces of the simulation.
+    """The samples of a trajectory at rest, under the drives, forces and joint forces of the simulation.
 
     Several measures share the equilibria and the modes, which are computed when they are first read. Gain margins of
     closed loops are computed one sample at a time. `Model.margins` uses the same independent coordinates for a batch,
@@ -46,8 +46,8 @@ class AtRest:
         motion = self._motion
         if motion.continuation is None:
             raise StudyError(
-                "the motion does not record its drives and joint forces, which an equilibrium needs; expected a motion "
-                "as simulate returned it, not a part of it or one from a file"
+                "the trajectory does not record its drives and joint forces, which an equilibrium needs; expected a "
+                "trajectory as simulate returned it, not a part of it or one from a file"
             )
         request = motion.continuation.request
         _, drives, forces = request.given  # with the random signals, which are refused

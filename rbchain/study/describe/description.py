@@ -28,7 +28,7 @@ from .numbers import Described, Names
 from .places import errors_at
 
 MOST_SAMPLES = 10**15  # a million samples per second would take thirty years
-MOST_TIMES = 10**7  # saved times of a motion
+MOST_TIMES = 10**7  # saved times of a trajectory
 
 
 class Assembly(Described):

@@ -134,19 +134,19 @@ def in_steps(motion: Trajectory, quantities: Sequence[Quantity]) -> list[Steps]:
 
 
 def _all_steps(motion: Trajectory) -> DenseOutput:
-    """Return the steps of a motion. Raises StudyError if `simulate` has not kept all of them."""
+    """Return the steps of a trajectory. Raises StudyError if `simulate` has not kept all of them."""
     dense = motion.dense_output
     if dense is None or not dense.is_complete:
         most = int(motion.steps.max(initial=0)) if dense is None else dense.most
         raise StudyError(
-            f"the motion has up to {most} steps, but simulate has not kept all of them; expected dense_output={most} "
-            "or more in the call of simulate"
+            f"the trajectory has up to {most} steps, but simulate has not kept all of them; expected "
+            f"dense_output={most} or more in the call of simulate"
         )
     return dense
 
 
 def ends_of(motion: Trajectory) -> Trajectory:
-    """Return the motion at the end of the last step of each sample, (..., 1) times, with the forces of this step."""
+    """Return the states at the end of the last step of each sample, (..., 1) times, with the forces of this step."""
     dense = _all_steps(motion)
     return dense.at(dense.counts[:, None], np.ones((len(dense.counts), 1)))
 

@@ -1,4 +1,4 @@
-"""Measures: numbers that a study computes from the motion of each sample."""
+"""Measures: numbers that a study computes from the trajectory of each sample."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -75,7 +75,7 @@ Reduction = Literal[
 
 
 class Measure(Described):
-    """A scalar that a study computes from the motion of each sample.
+    """A scalar that a study computes from the trajectory of each sample.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Measure(Described):
         * "event_time": time of the first occurrence of `event`, in s; NaN if it does not occur
         * "function": the result of `function`
     over : str
-        Reduction over the whole motion. It does not depend on the saved times (`Simulation.save_at`), except for a
+        Reduction over the whole trajectory. It does not depend on the saved times (`Simulation.save_at`), except for a
         "function" and an "energy_error". If an event stops a sample, its state counts as constant afterwards; integrals
         and durations end there.
 
@@ -165,16 +165,16 @@ class Measure(Described):
     after an impact is found. If a quantity with a corner crosses a level twice within a sixteenth of a step that
     has another crossing, both crossings may be missed.
 
-    A "function" receives the motion at the saved times, so its reductions use the values at these times. Between
+    A "function" receives the trajectory at the saved times, so its reductions use the values at these times. Between
     them, the series counts as linear. The same applies to `values` of a trajectory without `dense_output`, except for
     "final" values of a sample that ended early. They are the values in its last state, and of "torque", "power",
     reactions and forces of constraints the values at the last saved time.
 
     "equilibrium", "frequency", "damping_ratio" and "gain_margin" are results of `Model.equilibrium`, `modes` and
-    `margins`. The search starts in the last state of the motion, with all drives and forces at this time. So the result
-    is the equilibrium in which a damped motion ends. The measure is NaN without an equilibrium, for a mode that the
-    sample does not have, and for the margin of a loop that is not stable. Modes are sorted by frequency in each sample:
-    where frequencies cross, `mode` has another shape, and an overdamped mode counts as two.
+    `margins`. The search starts in the last state of the trajectory, with all drives and forces at this time. So the
+    result is the equilibrium at which a damped motion ends. The measure is NaN without an equilibrium, for a mode that
+    the sample does not have, and for the margin of a loop that is not stable. Modes are sorted by frequency in each
+    sample: where frequencies cross, `mode` has another shape, and an overdamped mode counts as two.
 
     Examples
     --------
@@ -370,7 +370,7 @@ class Measure(Described):
 
     @property
     def is_in_steps(self) -> bool:
-        """Whether the steps of a motion determine the measure, so that it does not depend on the saved times.
+        """Whether the measure follows from the steps of a trajectory, and so does not depend on the saved times.
 
         User functions receive the saved times only, and an "energy_error" is known at these times only.
         """

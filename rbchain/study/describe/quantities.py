@@ -168,11 +168,11 @@ def _event_time(case: Case) -> np.ndarray:
 
 
 def first_occurrence(measure: Measure, motion: Trajectory) -> EventRecord:
-    """Return the record of the event of a measure. Raises StudyError if the motion has no such event."""
+    """Return the record of the event of a measure. Raises StudyError if the trajectory has no such event."""
     if not isinstance(measure.event, int) or measure.event >= len(motion.events):
         raise StudyError(
-            f"event is {measure.event!r}, and the motion has {len(motion.events)} events; expected the number of one, "
-            "counted from 0. Only a study knows the names of events"
+            f"event is {measure.event!r}, and the trajectory has {len(motion.events)} events; expected the number "
+            "of one, counted from 0. Only a study knows the names of events"
         )
     return motion.events[measure.event]
 

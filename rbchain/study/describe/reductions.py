@@ -1,6 +1,6 @@
-"""Reductions of the quantity of a measure over the motion of each sample, in SI units.
+"""Reductions of the quantity of a measure over the trajectory of each sample, in SI units.
 
-Extremes, integrals and crossings are found within the accepted steps of a motion if it has them (`in_steps`), and
+Extremes, integrals and crossings are found within the accepted steps of a trajectory if it has them (`in_steps`), and
 otherwise from the values at its times (`responses`).
 """
 
@@ -123,12 +123,12 @@ def _with_values_at_ends(series: np.ndarray, case: Case) -> np.ndarray:
 
 
 def _last_states(motion: Trajectory) -> Trajectory:
-    """Return the last state of each sample as a motion of (..., 1) times, without actuator forces."""
+    """Return the last state of each sample as a trajectory of (..., 1) times, without actuator forces."""
     return _states(motion, motion.end_time[..., None], motion.end_q[..., None, :], motion.end_qd[..., None, :])
 
 
 def _states(motion: Trajectory, t: np.ndarray, q: np.ndarray, qd: np.ndarray) -> Trajectory:
-    """Return a motion of one time for each sample, (..., 1), with these states and without actuator forces."""
+    """Return a trajectory of one time for each sample, (..., 1), with these states and without actuator forces."""
     counts = motion.status, motion.steps, motion.rejections, motion.evaluations
     return Trajectory(t, q, qd, *counts, model=motion.model, forces=motion.forces, end_time=motion.end_time)
 

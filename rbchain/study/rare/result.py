@@ -78,7 +78,7 @@ class Probability:
     first_order: float = math.nan
 
     def motion(self, sample: int | None = None, **times: Any) -> Trajectory:
-        """Simulate a sample again; its motion is identical to the motion in the analysis, bit for bit.
+        """Simulate a sample again; its trajectory equals the trajectory in the analysis, bit for bit.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ def write_result(found: Probability, folder: Path) -> None:
 
 
 def _motion(found: Probability) -> dict[str, Any]:
-    """Return the positions of the most probable failing motion for a file."""
+    """Return the positions of the most probable failing sample for a file."""
     motion, model = found.motion(), found.study.plan.nominal.model
     valid = np.isfinite(motion.q).all(-1)
     return {

@@ -28,7 +28,7 @@ COMPARED = ("q", "qd", "status", "steps", "rejections", "end_time", "end_q", "en
 def sample(
     study: Study, k: int, *, save_at: npt.ArrayLike | None = None, save_every: float | None = None
 ) -> tuple[dict[str, float], Model, Trajectory]:
-    """Simulate sample k again. Its motion is the motion in the study, bit for bit.
+    """Simulate sample k again. Its trajectory equals the trajectory in the study, bit for bit.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def sample(
         Number of the sample, from 0.
     save_at, save_every : int or (times,) array, s, and float, s, optional
         Saved times, as for `Model.simulate`. By default, the times of the study, and if these are fewer than 101, the
-        times that divide each of their intervals evenly. It is the times of the study if more times would change the
-        steps, and so the motion.
+        times that divide each of their intervals evenly. If more times would change the
+        steps, and so the trajectory, only the times of the study are saved.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def sample(
     Raises
     ------
     StudyError
-        If there is no sample k, its parameters are invalid, or the saved times would change its motion.
+        If there is no sample k, its parameters are invalid, or the saved times would change its trajectory.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def motions(
     Raises
     ------
     StudyError
-        If one of the samples has invalid parameters, or the saved times would change the motions.
+        If one of the samples has invalid parameters, or the saved times would change the trajectories.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def _motion_again(
 ) -> Trajectory:
     """Simulate samples again, with the steps of the study, so that their states equal the results, bit for bit.
 
-    Saved times may end steps, or divide them, and then the motion is another one. So the samples are simulated at the
+    Saved times may end steps, or divide them, and this changes the trajectory. So the samples are simulated at the
     times of the study, and at more times only if all states at the times of the study remain the same.
 
     Parameters
@@ -141,12 +141,12 @@ def _motion_again(
         Draws and numbers of the samples.
     saved : tuple
         save_at and save_every. If both are None, at least 101 times that divide the intervals of the study evenly, or
-        the times of the study if more times would change the motion.
+        the times of the study if more times would change the trajectory.
 
     Raises
     ------
     StudyError
-        If the saved times would change the motion.
+        If the saved times would change the trajectory.
     """
     own, is_default = plan.nominal.times, all(x is None for x in saved)
     asked = _finer(own) if is_default else _asked(plan, *saved)
@@ -161,9 +161,9 @@ def _motion_again(
         else:
             simulation = plan.nominal.simulation
             raise StudyError(
-                f"save_at or save_every gives times at which the study does not evaluate the motion. With method "
-                f"{simulation.method!r} and these forces, they change the steps, and so the motion; expected some of "
-                f"the {own.size} times of the study, such as {own[1]:g} s. Omit save_at and save_every, or set "
+                f"save_at or save_every gives times at which the study does not evaluate the state. With method "
+                f"{simulation.method!r} and these forces, they change the steps, and so the trajectory; expected some "
+                f"of the {own.size} times of the study, such as {own[1]:g} s. Omit save_at and save_every, or set "
                 "simulate.save_at of the study"
             )
     return motion.at_times(np.searchsorted(motion.t, asked))

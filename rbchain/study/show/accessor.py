@@ -230,8 +230,8 @@ class Results(HasPublicNames):
         Parameters
         ----------
         name : str, optional
-            Name of a measure, to plot its distribution with median and quantiles. Or "q" or "qd", if the motion was
-            stored, to plot median and quantile bands over time. The first measure by default.
+            Name of a measure, to plot its distribution with median and quantiles. Or "q" or "qd", if the trajectories
+            were stored, to plot median and quantile bands over time. The first measure by default.
         influences : bool
             Whether to plot a measure against the parameters that explain most of its variance instead.
 

@@ -42,7 +42,7 @@ def _table(one: dict[str, Any], measure: str) -> str:
         for c in order
     ]
     head = ("parameter", *words)
-    first_line = f"{measure}: {title}, {one['motions']:,} motions"
+    first_line = f"{measure}: {title}, {one['motions']:,} simulations"
     shown = table(head, rows, head[:1], first_line)
     if "S2" not in indices:
         return shown

@@ -63,4 +63,4 @@ def _region(one: dict[str, Any], picture: Callable[[str, Figure | None], str]) -
     if motion is None:
         return shown
     of_motion = np.array(motion["t"]), np.array(motion["q"]), motion["labels"], motion["units"]
-    return shown + picture(f"most probable failing motion: {title}", draw_motion(*of_motion))
+    return shown + picture(f"trajectory of the most probable failing sample: {title}", draw_motion(*of_motion))

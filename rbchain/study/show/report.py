@@ -77,9 +77,9 @@ def write_report(folder: str | Path) -> Path:
     of the measures follows: quantiles and mean with their 95 % confidence intervals, standard deviations of the samples
     and of first order, and the parameters that explain most of the variance. For each measure it shows the
     distribution, its convergence with the number of samples, its dependence on these parameters, and the mean by
-    control variates. Quantile bands over time follow if the motion was stored, then the sensitivity analyses in the
-    folder (`rbchain study indices`). Analyses of rare events (`rbchain study probability`) show the most probable
-    failing sample, the parameters that drive it, and its motion. Then come the failed samples and the dispersions.
+    control variates. Quantile bands over time follow if the trajectories were stored, then the sensitivity analyses in
+    the folder (`rbchain study indices`). Analyses of rare events (`rbchain study probability`) show the most probable
+    failing sample, the parameters that drive it, and its trajectory. Then come the failed samples and the dispersions.
     Local sensitivities, the statistics of other outputs and the description of the study are folded.
     """
     folder = Path(folder)
