@@ -15,7 +15,8 @@ from rbchain.core.methods.radau_tableau import STAGES, radau_tableau
 from rbchain.core.sample import control_layout as controls
 from rbchain.core.sample.rate import evaluate, set_sample_forces
 from rbchain.core.sample.records import Tolerances
-from rbchain.drivers.trajectories import block_of_method, trajectory_memory
+from rbchain.drivers.trajectories import block_of_method
+from rbchain.drivers.trajectory_memory import trajectory_memory
 
 from .closed_chains import four_bar
 from .quantities import random_states

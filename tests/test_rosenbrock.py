@@ -20,7 +20,8 @@ from rbchain.core.methods.rosenbrock import compute_rosenbrock_step
 from rbchain.core.sample import control_layout as controls
 from rbchain.core.sample.rate import evaluate, has_exact_derivatives, set_sample_forces
 from rbchain.core.sample.records import Tolerances
-from rbchain.drivers.trajectories import block_of_method, trajectory_memory
+from rbchain.drivers.trajectories import block_of_method
+from rbchain.drivers.trajectory_memory import trajectory_memory
 
 from .closed_chains import CHAINS, closed_chain, closed_state, four_bar
 from .conftest import mechanism

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
@@ -16,6 +15,7 @@ from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray, excerpt, finite_array, real_array
 from ..errors import ArgumentError
 from . import random_processes
+from .cubic_splines import OF_TABLE, cubic_spline
 from .inputs import Input, InputTerm, with_inputs
 from .random_signals import RandomSignal
 from .signal_arithmetic import AddsSignals, SignalSum, derivative_of
@@ -220,19 +220,19 @@ class Signal(AddsSignals):
         if interpolation not in ("linear", "cubic"):
             raise ArgumentError(f'interpolation is {interpolation!r}; expected "linear" or "cubic"')
         if interpolation == "cubic" and times.ndim == 1:
-            return cls.pieces(_cubic_spline(times, values))
+            return cls.pieces(cubic_spline(times, values))
         end = float(times[..., -1].min(initial=np.inf))
         if interpolation == "cubic":
             times, values = np.broadcast_arrays(times, values)
             rows = zip(times.reshape(-1, times.shape[-1]), values.reshape(-1, times.shape[-1]), strict=True)
-            splines = [cls.pieces(_cubic_spline(*row)).coefficients for row in rows]
+            splines = [cls.pieces(cubic_spline(*row)).coefficients for row in rows]
             shape = (*times.shape[:-1], times.shape[-1] - 1, 4)
             return cls(np.array(splines).reshape(shape), breaks=times[..., :-1], end=end)
         with np.errstate(over="ignore"):
             slopes = np.diff(values) / np.diff(times)
         if not np.isfinite(slopes).all():
             raise ArgumentError(
-                f"{_OF_TABLE} {excerpt(times.tolist())} have slopes beyond float64's range; expected larger intervals "
+                f"{OF_TABLE} {excerpt(times.tolist())} have slopes beyond float64's range; expected larger intervals "
                 "between the times"
             )
         first = np.broadcast_to(values[..., :-1], slopes.shape)
@@ -336,25 +336,6 @@ class Signal(AddsSignals):
         amplitude, w, phase = np.moveaxis(self.waves[..., None, :, :], -1, 0)
         waves = amplitude * w**derivative * np.sin(w * t[..., None] + phase + derivative * np.pi / 2)
         return with_inputs((powers * elapsed).sum(-1) + waves.sum(-1), () if derivative else self.inputs)
-
-
-_OF_TABLE = "values of the table at times"
-
-
-def _cubic_spline(times: FloatArray, values: FloatArray) -> PPoly:
-    """Return SciPy's cubic spline. Raises ArgumentError if its linear equations have no accurate solution."""
-    from scipy.interpolate import CubicSpline
-    from scipy.linalg import LinAlgError, LinAlgWarning
-
-    try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("error", LinAlgWarning)
-            return CubicSpline(times, values, axis=-1)
-    except (ValueError, LinAlgError, LinAlgWarning) as reason:
-        raise ArgumentError(
-            f"{_OF_TABLE} {excerpt(times.tolist())} have no accurate cubic spline: {reason}. Use times that are spaced "
-            'more evenly, or interpolation="linear"'
-        ) from None
 
 
 SignalLike: TypeAlias = "Signal | RandomSignal | SignalSum | Input | npt.ArrayLike | PPoly"

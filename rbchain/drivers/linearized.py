@@ -8,7 +8,8 @@ import numpy as np
 from ..compiling.jit import driver, kernel, only_if
 from ..core.control import drive_layout as drive
 from ..core.control.controller_derivatives import computes_some_torques, store_responses_of_controllers
-from ..core.control.drives import CONTINUOUS_FORCES, share_of_drive, share_of_forces
+from ..core.control.drive_forces import CONTINUOUS_FORCES
+from ..core.control.drive_slopes import share_of_drive, share_of_forces
 from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.lanes.lanes import constant_like
 from ..core.linear.linear_memory import linearized_rate_in, linearized_rate_memory, without_tree
@@ -20,7 +21,8 @@ from ..core.loops.constraint_minimum_norm import minimum_norm_multipliers
 from ..core.loops.constraint_solver import solve_multipliers
 from ..core.sample import control_layout as controls
 from ..core.sample.rate import evaluate, has_failed_call, record_failed_call
-from .trajectories import allow_calls_of_row, load_row, memory_for, state_memory
+from .trajectories import allow_calls_of_row, load_row, memory_for
+from .trajectory_memory import state_memory
 
 
 class Linearized(NamedTuple):

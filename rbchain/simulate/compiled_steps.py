@@ -17,7 +17,7 @@ from .loops import held_dofs
 from .replays import Replays
 
 if TYPE_CHECKING:
-    from ..drivers.trajectories import TrajectoryMemory
+    from ..drivers.trajectory_memory import TrajectoryMemory
     from .preparation import Prepared
 
 

@@ -20,7 +20,8 @@ from ..core.sample import tally_layout as tallies
 from ..core.sample.rate import REAL_STABILITY_LIMIT
 from ..core.sample.records import Outcome, Saved, Start
 from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
-from ..drivers.trajectories import Actions, TrajectoryMemory, trajectory_memory
+from ..drivers.trajectories import Actions
+from ..drivers.trajectory_memory import TrajectoryMemory, trajectory_memory
 from ..errors import ArgumentError
 from ..model.topology import PASSIVE_CODES
 from .closed_chain_controllers import prepare_closed_controllers

@@ -28,7 +28,8 @@ from ..core.sample import tally_layout as tallies
 from ..core.sample.records import Outcome, Saved
 from ..core.tree.layout import PRISMATIC, TOPOLOGY_COORDINATE, TOPOLOGY_JOINT
 from ..drivers import threads
-from ..drivers.trajectories import Actions, actuator_forces, state_memory
+from ..drivers.trajectories import Actions, actuator_forces
+from ..drivers.trajectory_memory import state_memory
 from ..errors import ArgumentError, Status
 from .dense_output import kept_steps
 from .loops import close_states, held_dofs

@@ -36,7 +36,7 @@ from .results import exceptions_of
 from .settings import MAX_FIXED_STEPS, ROUND_OFF_OF_STEPS
 
 if TYPE_CHECKING:
-    from ..drivers.trajectories import TrajectoryMemory
+    from ..drivers.trajectory_memory import TrajectoryMemory
     from ..study import Study
 
 DONE = int(Status.DONE)  # reading the member of an enumeration takes longer than a comparison

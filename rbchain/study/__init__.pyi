@@ -4,19 +4,10 @@ from .describe.correlations import Correlation
 from .describe.description import Assembly, Outputs, Simulation, StopWhen
 from .describe.designs import Factorial, GivenValues, LatinHypercube, Random, Sobol, Table
 from .describe.dispersions import Dispersion
-from .describe.distributions import (
-    Discrete,
-    Gumbel,
-    LogNormal,
-    MultivariateNormal,
-    Normal,
-    Triangular,
-    TruncatedNormal,
-    Uniform,
-    Weibull,
-)
+from .describe.distributions import Discrete, Gumbel, LogNormal, Normal, Triangular, TruncatedNormal, Uniform, Weibull
 from .describe.measures import Measure
 from .describe.model_source import ModelSource
+from .describe.multivariate_normal import MultivariateNormal
 from .describe.scipy_distributions import Scipy
 from .loading import load_results
 from .plan.inputs import Input, Inputs

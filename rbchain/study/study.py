@@ -23,7 +23,7 @@ from .describe.correlations import Correlation
 from .describe.description import Description, Outputs, Simulation, StopWhen, read_description
 from .describe.designs import Design, DesignName, SupportsArray
 from .describe.dispersions import Dispersion
-from .describe.distributions import Distribution
+from .describe.distribution import Distribution
 from .describe.measures import Measure
 from .describe.model_source import ModelSource
 from .merge_into import merge_into

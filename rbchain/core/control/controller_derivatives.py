@@ -34,7 +34,8 @@ from ..loops.constraint_hooks import has_constraints
 from ..tree import joint_layout as joint, setting_layout as setting
 from ..tree.layout import apply_gravity, has_actions, remove_gravity
 from . import drive_layout as drive
-from .drives import derivative_by_integral, derivatives_of_actuator_force, feedback, share_of_drive
+from .drive_forces import feedback
+from .drive_slopes import derivative_by_integral, derivatives_of_actuator_force, share_of_drive
 
 
 @only_if(has_actions, False)

@@ -9,54 +9,25 @@ passive joint forces, wrenches and drag. `y` (rows, lanes) is a state of the int
 from ...compiling.jit import kernel, only_if, routine
 from ..contacts.contact_rates import add_contact_forces
 from ..forces import signal_layout as signal
-from ..forces.passive import exact_passive_stiffness_and_damping, passive_force, passive_stiffness_and_damping
+from ..forces.passive import passive_force
 from ..forces.signals import evaluate_signals
-from ..lanes.lanes import constant_like, full_like, select, zeros_like
+from ..lanes.lanes import constant_like
 from ..loops.constraint_hooks import (
     forward_dynamics_of_block,
     has_constraints,
     hybrid_dynamics_of_block,
     hybrid_dynamics_of_controllers,
 )
-from ..tree import joint_layout as joint, sampler_layout as sampler, setting_layout as setting
+from ..tree import joint_layout as joint, setting_layout as setting
 from ..tree.kinematics import position_rates
-from ..tree.layout import apply_gravity, has_actions
-from ..tree.sampler_layout import actions_have_samplers, actions_have_targets
+from ..tree.layout import apply_gravity
 from . import drive_layout as drive
-from .actuators import (
-    change_of_gear_slope,
-    delivered_force,
-    derivative_by_gear_friction,
-    has_actuators,
-    lagged_output,
-    slopes_of_delivered_force,
-)
+from .drive_forces import actuator_force, drive_kind, feedback, reference
+from .drive_slopes import store_stiffness_and_damping
 from .user_calls import call_user_forces
 
 # The sweeps of an evaluation: gravity compensation, computed torque, and the motion itself.
 GRAVITY_SWEEP, COMPUTED_TORQUE_SWEEP, MOTION_SWEEP = 0, 1, 2
-# Kinds of drives whose force acts continuously.
-CONTINUOUS_FORCES = (drive.KIND_FORCE, drive.KIND_PID, drive.KIND_COMPUTED_TORQUE)
-
-
-@only_if(actions_have_samplers, otherwise=lambda actions, i: actions.shared.drives[drive.KIND, i])
-@kernel
-def drive_kind(actions, i):
-    """Return the kind of the drive of dof i, or of its sampled controller while its group computes outputs."""
-    samplers = actions.shared.samplers
-    if actions.settings[setting.SAMPLED_GROUP] == samplers.channels[sampler.CHANNEL_GROUP, i] + 1:
-        return samplers.drives[drive.KIND, i]
-    return actions.shared.drives[drive.KIND, i]
-
-
-@only_if(
-    lambda d, total, gain, actions, k: actions_have_samplers(actions),
-    otherwise=lambda d, total, gain, actions, k: total,
-)
-@kernel
-def add_integral_of_samples(d, total, gain, actions, k):
-    """Add KI times the integral of a sampled controller to its output."""
-    return total + gain * actions.sampled.integrals[d, k]
 
 
 @routine
@@ -135,98 +106,6 @@ def set_prescribed_state(i, model, actions, q, qd, k):
         qd[i, k] = actions.values[s, signal.VALUE, k]
 
 
-@only_if(has_actions)
-@kernel
-def store_stiffness_and_damping(block, y, k):
-    """Compute - d force / d position and - d force / d velocity of each dof, for its passive and its PID forces.
-
-    Writes joint.STIFFNESS, N m/rad or N/m, and joint.DAMPING, N m s/rad or N s/m. A PID force at its limit is constant
-    and adds nothing. An actuator adds the damping of its torque-speed curve, if the force is on it, and of its gear.
-    """
-    actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
-    q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
-    for i in range(block.qd.shape[0]):
-        stiffness, damping = passive_stiffness_and_damping(i, model, q, qd, k)
-        d = i
-        while d >= 0:
-            if actions.shared.drives[drive.KIND, d] == drive.KIND_PID:
-                gains, varies = actions.shared.drives[drive.GAINS, d], share_of_drive(d, block, y, k)
-                stiffness = stiffness + varies * actions.numbers[gains + drive.GAIN_KP, k]
-                damping = damping + varies * actions.numbers[gains + drive.GAIN_KD, k]
-            d = actions.shared.drives[drive.NEXT, d]
-        actions.joints[joint.STIFFNESS, i, k] = stiffness
-        actions.joints[joint.DAMPING, i, k] = add_damping_of_actuator(i, damping, block, y, k)
-
-
-@kernel
-def slopes_of_actuator(i, block, y, k):
-    """Return the derivatives of an actuator force with respect to the sum of forces of dof i, and to its velocity."""
-    total, v = sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k]
-    return slopes_of_delivered_force(i, block.loads.actions, total, v, k)
-
-
-@only_if(lambda i, block, y, k: has_actuators(block), otherwise=lambda i, block, y, k: full_like(y[0, k], 1.0))
-@kernel
-def share_of_forces(i, block, y, k):
-    """Return the derivative of the actuator force of dof i with respect to the sum of its forces.
-
-    It is 1 without an actuator, and 0 on a torque-speed curve.
-    """
-    share, _ = slopes_of_actuator(i, block, y, k)
-    return share
-
-
-@only_if(lambda i, damping, block, y, k: has_actuators(block), otherwise=lambda i, damping, block, y, k: damping)
-@kernel
-def add_damping_of_actuator(i, damping, block, y, k):
-    """Add the damping of the torque-speed curve and of the gear of dof i; negative damping is omitted."""
-    _, slope = slopes_of_actuator(i, block, y, k)
-    return damping + max(-slope, zeros_like(slope))
-
-
-@only_if(lambda i, by_qd, block, y, k: has_actuators(block), otherwise=lambda i, by_qd, block, y, k: by_qd)
-@kernel
-def add_slope_of_actuator(i, by_qd, block, y, k):
-    """Add the slopes of the torque-speed curve and of the gear of dof i to a derivative with respect to velocity."""
-    _, slope = slopes_of_actuator(i, block, y, k)
-    return by_qd + slope
-
-
-@only_if(lambda block, *_: has_actuators(block))
-@kernel
-def use_mean_slopes_of_gears(block, y, y_stage, is_counted, k):
-    """Count the friction of gears in the damping at a stage of a step with its mean slope since the start y.
-
-    See `rate.use_mean_slopes_of_friction`. `is_counted` is 1 if the damping counts the slope at the stage already, else
-    0. y and `y_stage` are states (rows, lanes).
-    """
-    joints, actions, nq = block.loads.actions.joints, block.loads.actions, block.q.shape[0]
-    for i in range(block.qd.shape[0]):
-        total, v, w = sum_of_forces(i, block, y_stage, k), y[nq + i, k], y_stage[nq + i, k]
-        change = change_of_gear_slope(i, actions, total, v, w, is_counted, k)
-        joints[joint.DAMPING, i, k] = joints[joint.DAMPING, i, k] + change
-
-
-@only_if(lambda i, block, y, k: has_actuators(block), otherwise=lambda i, block, y, k: zeros_like(y[0, k]))
-@kernel
-def slope_of_gear_friction(i, block, y, k):
-    """Return the derivative of the actuator force of dof i with respect to its gear friction, N m or N."""
-    total, v = sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k]
-    return derivative_by_gear_friction(i, block.loads.actions, total, v, k)
-
-
-@kernel
-def share_of_drive(d, block, y, k):
-    """Return the derivative of an actuator force with respect to the force of drive d before its limit.
-
-    It is 0 if the force is at its limit, and otherwise the result of `share_of_forces`.
-    """
-    actions, drives = block.loads.actions, block.loads.actions.shared.drives
-    limit, one = actions.numbers[drives[drive.GAINS, d] + drive.GAIN_LIMIT, k], full_like(y[0, k], 1.0)
-    is_below = select(abs(unlimited_force(d, block, y, k)) < limit, one, zeros_like(one))
-    return is_below * share_of_forces(drives[drive.DOF, d], block, y, k)
-
-
 @kernel
 def set_joint_command(i, sweep, block, y, k):
     """Set the inputs of dof i for a sweep: its velocity, and its force or its prescribed acceleration.
@@ -278,120 +157,6 @@ def release_dof(i, block, k):
     if block.loads.actions.shared.drives[drive.RESTS, i] == 0:
         block.loads.actions.joints[joint.PRESCRIBED, i, k] = constant_like(block.q, 0.0)
         block.loads.tau[i, k] = constant_like(block.q, 0.0)
-
-
-@only_if(actions_have_targets, otherwise=lambda actions, s, order, d, k: actions.values[s, order, k])
-@kernel
-def reference(actions, s, order, d, k):
-    """Return the reference of drive d or its rate: the value of signal s plus the latched target.
-
-    If the drive has a target, the signal is zero. Units: rad or m, and rad/s or m/s for the rate.
-    """
-    channel, value = actions.shared.samplers.targets[order, d], actions.values[s, order, k]
-    return value if channel < 0 else value + actions.sampled.held[channel, k]
-
-
-@kernel
-def feedback(d, block, y, k):
-    """Compute KP e + KI (integral of e) + KD de/dt for drive d, with the position error e = reference - q.
-
-    The result is in N m or N; for computed torque, in rad/s^2 or m/s^2.
-    """
-    actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
-    i, s, gains, row = (
-        actions.shared.drives[drive.DOF, d],
-        actions.shared.drives[drive.SIGNAL, d],
-        actions.shared.drives[drive.GAINS, d],
-        actions.shared.drives[drive.INTEGRAL, d],
-    )
-    error = reference(actions, s, signal.VALUE, d, k) - y[model.coordinate[i], k]
-    rate = reference(actions, s, signal.RATE, d, k) - y[nq + i, k]
-    total = actions.numbers[gains + drive.GAIN_KP, k] * error + actions.numbers[gains + drive.GAIN_KD, k] * rate
-    if row >= 0:
-        total = total + actions.numbers[gains + drive.GAIN_KI, k] * y[row, k]
-    return add_integral_of_samples(d, total, actions.numbers[gains + drive.GAIN_KI, k], actions, k)
-
-
-@kernel
-def unlimited_force(d, block, y, k):
-    """Compute the force of drive d before its limit, N m or N; zero for a sampled controller and without a drive."""
-    actions, joints, drives = block.loads.actions, block.loads.actions.joints, block.loads.actions.shared.drives
-    kind, i, force = drives[drive.KIND, d], drives[drive.DOF, d], zeros_like(y[0, k])
-    if kind == drive.KIND_FORCE:
-        force = force + actions.values[drives[drive.SIGNAL, d], signal.VALUE, k]
-    elif kind == drive.KIND_PID:
-        force = force + feedback(d, block, y, k)
-        if drives[drive.LAGGED, d] >= 0:
-            force = force + y[drives[drive.LAGGED, d], k]
-        elif drives[drive.FEEDFORWARD, d] >= 0:
-            force = force + actions.values[drives[drive.FEEDFORWARD, d], signal.VALUE, k]
-    elif kind == drive.KIND_COMPUTED_TORQUE:
-        force = force + joints[joint.COMPUTED_TORQUE, i, k]
-    if drives[drive.COMPENSATES_GRAVITY, d] == 1:
-        force = force + joints[joint.GRAVITY_FORCE, i, k]
-    return force
-
-
-@kernel
-def sum_of_forces(i, block, y, k):
-    """Compute the sum of the constant, user and drive forces of dof i, N m or N.
-
-    Each drive has its own limit. The sum includes the outputs of sampled controllers.
-    """
-    actions = block.loads.actions
-    drives, force = actions.shared.drives, lagged_output(i, actions, actions.time[0, k], k)
-    if actions.settings[setting.FUNCTIONS] > 0:
-        force = force + actions.joints[joint.USER_FORCE, i, k]
-    d = i
-    while d >= 0:
-        if drives[drive.KIND, d] in CONTINUOUS_FORCES:
-            limit = actions.numbers[drives[drive.GAINS, d] + drive.GAIN_LIMIT, k]
-            force = force + min(max(unlimited_force(d, block, y, k), -limit), limit)
-        d = drives[drive.NEXT, d]
-    return force
-
-
-@kernel
-def actuator_force(i, block, y, k):
-    """Compute the actuator force of dof i, N m or N: the force that its actuator delivers for the sum of its forces."""
-    force, v = sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k]
-    return delivered_force(i, block.loads.actions, force, v, k)
-
-
-@kernel
-def derivatives_of_actuator_force(i, block, y, k):
-    """Return the derivatives of the actuator force of dof i with respect to its q, N m/rad, and qd, N m s/rad.
-
-    The units are N/m and N s/m for a translation. A force at its limit has none. The derivatives do not include the
-    forces that controllers compute with their model, or the forces of user functions.
-    """
-    actions, zero = block.loads.actions, zeros_like(y[0, k])
-    drives, by_q, by_qd, d = actions.shared.drives, zero, zero, i
-    while d >= 0:
-        if drives[drive.KIND, d] == drive.KIND_PID:
-            gains, factor = drives[drive.GAINS, d], share_of_drive(d, block, y, k)
-            by_q = by_q - factor * actions.numbers[gains + drive.GAIN_KP, k]
-            by_qd = by_qd - factor * actions.numbers[gains + drive.GAIN_KD, k]
-        d = drives[drive.NEXT, d]
-    return by_q, add_slope_of_actuator(i, by_qd, block, y, k)
-
-
-@kernel
-def derivative_by_integral(d, block, y, k):
-    """Return the derivative of the actuator force with respect to the integral of drive d; zero unless it is a PID."""
-    actions, drives = block.loads.actions, block.loads.actions.shared.drives
-    if drives[drive.KIND, d] != drive.KIND_PID:
-        return zeros_like(y[0, k])
-    return share_of_drive(d, block, y, k) * actions.numbers[drives[drive.GAINS, d] + drive.GAIN_KI, k]
-
-
-@kernel
-def derivatives_of_joint_force(i, block, y, k):
-    """Return the derivatives of the passive and the actuator force of dof i, as `derivatives_of_actuator_force`."""
-    nq, n = block.q.shape[0], block.qd.shape[0]
-    stiffness, damping = exact_passive_stiffness_and_damping(i, block.model, y[:nq], y[nq : nq + n], k)
-    by_q, by_qd = derivatives_of_actuator_force(i, block, y, k)
-    return by_q - stiffness, by_qd - damping
 
 
 @kernel

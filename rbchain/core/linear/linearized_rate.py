@@ -54,7 +54,7 @@ from ..control.controller_derivatives import (
     computes_some_torques,
     differentiate_inverse_dynamics,
 )
-from ..control.drives import derivative_by_integral, derivatives_of_joint_force
+from ..control.drive_slopes import derivative_by_integral, derivatives_of_joint_force
 from ..lanes.lane_records import lane_record
 from ..lanes.lanes import constant_like, epsilon, zeros_like
 from ..loops.constraint_hooks import (

@@ -32,7 +32,7 @@ from ..algorithms.coriolis import SCRATCH_B, load_coriolis, start_composites
 from ..algorithms.derivatives import SCRATCH_PSIDDOT, SCRATCH_PSIDOT, SCRATCH_PSIDOT_PLUS_SDOT, store_axis_rates
 from ..algorithms.rnea import apply_newton_euler, pass_force
 from ..contacts.contact_rates import has_contact_modes
-from ..control.drives import derivative_by_integral, derivatives_of_joint_force
+from ..control.drive_slopes import derivative_by_integral, derivatives_of_joint_force
 from ..lanes.lanes import constant_like
 from ..loops.constraint_hooks import has_constraints
 from ..sample.rate import integral_row, next_drive

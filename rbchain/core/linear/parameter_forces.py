@@ -5,7 +5,7 @@ import math
 from ...compiling.jit import kernel
 from ..control import drive_layout as drive
 from ..control.controller_derivatives import computes_some_torques
-from ..control.drives import share_of_drive, share_of_forces, slope_of_gear_friction
+from ..control.drive_slopes import share_of_drive, share_of_forces, slope_of_gear_friction
 from ..forces import signal_layout as signal
 from ..forces.passive import stribeck_share
 from ..lanes.lanes import constant_like, select, zeros_like

@@ -7,7 +7,7 @@ end of the step, which also moves the positions.
 
 from ...compiling.jit import kernel, only_if, routine
 from ..control import drive_layout as drive
-from ..control.drives import store_stiffness_and_damping, use_mean_slopes_of_gears
+from ..control.drive_slopes import store_stiffness_and_damping, use_mean_slopes_of_gears
 from ..lanes.lanes import any_lane, constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
 from ..loops.constraint_hooks import (

@@ -9,7 +9,8 @@ from ...compiling.jit import choose, kernel, only_if, routine
 from ..control import drive_layout as drive
 from ..control.actuators import output_at
 from ..control.callbacks import call, store_failed_call
-from ..control.drives import feedback, reference, sweep_under_actions
+from ..control.drive_forces import feedback, reference
+from ..control.drives import sweep_under_actions
 from ..control.needed_quantities import compute_needs, copy_needs
 from ..control.sampler_clocks import hold_due_outputs, instant, is_measurement_due, is_reached, set_next_stop
 from ..control.user_calls import call_user_forces

@@ -7,7 +7,8 @@ The type of `loads.actions` decides at compile time. Without actions, the compil
 from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..control import drive_layout as drive
-from ..control.drives import rate_under_actions, set_prescribed_state, share_of_forces
+from ..control.drive_slopes import share_of_forces
+from ..control.drives import rate_under_actions, set_prescribed_state
 from ..control.sampler_clocks import begin_samplers
 from ..control.user_calls import call_user_derivatives
 from ..forces.passive import friction_slope, mean_friction_slope, passive_stiffness_and_damping

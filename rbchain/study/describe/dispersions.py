@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy.typing as npt
 from pydantic import model_validator
 
-from .distributions import Distribution, Normal, TruncatedNormal
+from .distribution import Distribution
+from .distributions import Normal, TruncatedNormal
 from .numbers import Described
 from .parameter_table import MODEL, PARAMETERS
 from .scipy_distributions import AnyDistribution, from_object

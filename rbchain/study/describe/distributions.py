@@ -6,7 +6,6 @@ import. `scipy_distributions` accepts its other distributions.
 """
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,51 +13,8 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 from scipy import special
 
-from ...model.units import Units
-from .correlations import triangle_of_correlation
-from .numbers import Described, Numbers, Positive, Quantity
-
-
-class Distribution(Described):
-    """Base class of all distributions."""
-
-    internal_names: ClassVar[tuple[str, ...]] = ("type", "in_si", "moments", "ppf")
-    renamed: ClassVar[Mapping[str, str]] = {"kind": "type"}
-
-    def in_si(self, dimension: str | None, unit: str, expected: str) -> Self:
-        """Return the distribution with its strings converted to numbers of a dimension, or in an SI unit without one.
-
-        Raises a ValueError for a string if both are unknown; `expected` describes the expected number.
-        """
-        numbers = {name: getattr(self, name) for name in type(self).model_fields}
-        with_units = {name: x for name, x in numbers.items() if name in WITH_UNITS and isinstance(x, str)}
-        for name, text in with_units.items():
-            if dimension is None and unit in ("", "1"):
-                raise ValueError(f"{text!r} has a unit; expected {expected}")
-            units = Units("SI")
-            numbers[name] = units.in_si(text, unit) if dimension is None else units.quantity(text, dimension)
-        return type(self)(**numbers) if with_units else self
-
-    if TYPE_CHECKING:
-
-        def _quantile(self, u: np.ndarray) -> np.ndarray: ...
-
-    def ppf(self, u: npt.ArrayLike) -> np.ndarray:
-        """Map uniform numbers (...) to values (...), by the inverse of the distribution function.
-
-        Numbers outside [0, 1] give NaN.
-        """
-        uniform = np.asarray(u, np.float64)
-        is_inside = (uniform >= 0.0) & (uniform <= 1.0)
-        return np.where(is_inside, self._quantile(np.where(is_inside, uniform, 0.5)), np.nan)
-
-    def moments(self) -> tuple[float, float]:
-        """Return mean and standard deviation; NaN or infinity if they are unknown or do not exist."""
-        return math.nan, math.nan
-
-
-#: Fields that may be strings with a unit.
-WITH_UNITS = ("mean", "std", "low", "high", "mode", "median", "scale")
+from .distribution import Distribution
+from .numbers import Numbers, Positive, Quantity
 
 
 class Normal(Distribution):
@@ -404,61 +360,3 @@ class Discrete(Distribution):
     def moments(self) -> tuple[float, float]:
         mean = np.average(self.values, weights=self.probabilities)
         return float(mean), float(np.sqrt(np.average((self.values - mean) ** 2, weights=self.probabilities)))
-
-
-class MultivariateNormal(Distribution):
-    """Joint normal distribution of the components of one dispersion.
-
-    Parameters
-    ----------
-    mean : array_like, shape (m,)
-        Means of the components, in SI units.
-    covariance : array_like, shape (m, m)
-        Symmetric and positive definite, in squared SI units.
-
-    Examples
-    --------
-    >>> from rbchain.study import MultivariateNormal
-    >>> MultivariateNormal(mean=[0.0, 0.1], covariance=[[4e-4, 1e-4], [1e-4, 1e-4]]).std.tolist()
-    [0.02, 0.01]
-    """
-
-    internal_names: ClassVar[tuple[str, ...]] = ("component", "correlation", "std")
-    positional: ClassVar[tuple[str, ...]] = ("mean", "covariance")
-    type: Literal["multivariate_normal"] = "multivariate_normal"
-    mean: Numbers
-    covariance: Numbers
-
-    if TYPE_CHECKING:
-
-        def __init__(self, mean: npt.ArrayLike, covariance: npt.ArrayLike) -> None: ...
-
-    @model_validator(mode="after")
-    def _check_covariance(self) -> Self:
-        m = self.mean.size
-        if self.mean.shape != (m,) or self.covariance.shape != (m, m):
-            raise ValueError(
-                f"mean has shape {self.mean.shape} and covariance has shape {self.covariance.shape}; expected (m,) and "
-                "(m, m)"
-            )
-        deviations = np.sqrt(np.maximum(self.covariance.diagonal(), 0.0))
-        if not (deviations > 0.0).all():
-            raise ValueError(
-                f"the diagonal of covariance is {self.covariance.diagonal().tolist()}; expected variances above 0"
-            )
-        triangle_of_correlation(self.covariance / np.outer(deviations, deviations))
-        return self
-
-    @property
-    def std(self) -> np.ndarray:
-        """Standard deviations of the components (m,)."""
-        return np.sqrt(self.covariance.diagonal())
-
-    @property
-    def correlation(self) -> np.ndarray:
-        """Correlation matrix of the components (m, m)."""
-        return self.covariance / np.outer(self.std, self.std)
-
-    def component(self, i: int) -> Normal:
-        """Return the distribution of component i alone."""
-        return Normal(mean=float(self.mean[i]), std=float(self.std[i]))

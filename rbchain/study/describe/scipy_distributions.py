@@ -7,18 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from .distributions import (
-    Discrete,
-    Distribution,
-    Gumbel,
-    LogNormal,
-    MultivariateNormal,
-    Normal,
-    Triangular,
-    TruncatedNormal,
-    Uniform,
-    Weibull,
-)
+from .distribution import Distribution
+from .distributions import Discrete, Gumbel, LogNormal, Normal, Triangular, TruncatedNormal, Uniform, Weibull
+from .multivariate_normal import MultivariateNormal
 from .numbers import real_numbers, refuse_unreal
 
 

@@ -12,7 +12,8 @@ from ...errors import StudyError
 from ..describe.correlations import triangle_of_correlation
 from ..describe.description import Description
 from ..describe.dispersions import Dispersion
-from ..describe.distributions import Distribution, MultivariateNormal
+from ..describe.distribution import Distribution
+from ..describe.multivariate_normal import MultivariateNormal
 from ..describe.parameter_table import PARAMETERS
 from ..describe.places import errors_at
 from .checks import refuse_driven

@@ -10,7 +10,7 @@ from ...common.real_arrays import FloatArray, whole_number
 from ...errors import StudyError
 from ...model.named_items import NamedItems
 from ..describe.designs import Random
-from ..describe.distributions import Distribution
+from ..describe.distribution import Distribution
 from .columns import Columns
 
 
