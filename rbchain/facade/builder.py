@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..acting.drives import ONE_JOINT, OneJointDrive
+from ..acting.drives import OneJointDrive
 from ..acting.input_values import with_prefix
 from ..common.calls import ExplainsCalls, explains_calls
 from ..common.misspelled import ClosedAttributes, did_you_mean
@@ -20,12 +20,11 @@ from ..model import validation
 from ..model.assembly import Body, Mechanism, assemble
 from ..model.collision_shape import CollisionShape
 from ..model.constraint_fields import attached_constraint
-from ..model.constraints import KINDS, Constraint
-from ..model.declared_constraint import name_of
+from ..model.constraints import Constraint
 from ..model.editing import editable
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
-from ..model.joint import AnyJoint, Fixed
+from ..model.joint import AnyJoint
 from ..model.limits import JointLimits
 from ..model.massless import remedies
 from ..model.passive import PassiveForces
@@ -41,6 +40,7 @@ from .added_bodies import (
     check_tree,
     checked_body,
 )
+from .builder_checks import check_drive, warn_of_nonphysical_inertia, with_compliance
 from .file_records import attached_sensor, carried_by_body
 from .model import Model
 
@@ -232,22 +232,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         >>> float(motion.q[0, -1, 0].round(2))
         0.5
         """
-        if not isinstance(drive, ONE_JOINT):
-            expected = ", ".join(kind.__name__ for kind in ONE_JOINT)
-            raise ModelError(f"drive is {drive!r}; expected one of {expected}")
-        joints = [body.joint_name for body in self._bodies.values() if not isinstance(body.joint, Fixed)]
-        if drive.joint not in joints:
-            known = f": one of {joints}{did_you_mean(drive.joint, joints)}" if joints else ". Call add_body first"
-            raise UnknownNameError(
-                f"drive: its joint is {drive.joint!r}; expected a joint that was added before{known}"
-            )
-        body = next(body for body in self._bodies.values() if body.joint_name == drive.joint)
-        count = len(body.joint.dofs)
-        dof = 0 if drive.dof is None and count == 1 else drive.dof
-        if not (isinstance(dof, (int, np.integer)) and 0 <= dof < count):
-            expected = f"expected an integer from 0 to {count - 1}, as the joint has {count} degrees of freedom"
-            expected = "expected 0, as the joint has one degree of freedom" if count == 1 else expected
-            raise ModelError(f"drive of joint {drive.joint!r}: dof is {drive.dof!r}; {expected}")
+        check_drive(drive, self._bodies)
         self._drives.append(drive)
 
     @explains_calls(is_method=True)
@@ -380,28 +365,12 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         >>> forces[:, 2].round(6).tolist()
         [100.0, 100.0]
         """
-        if not isinstance(constraint, tuple(KINDS.values())):
-            expected = ", ".join(kind.__name__ for kind in KINDS.values())
-            raise ModelError(f"constraint is {excerpt(constraint)}; expected one of {expected}")
-        if any(other.name == constraint.name for other in self._constraints):
-            raise ModelError(
-                f"constraint {constraint.name!r}: the model already has a constraint of this name; expected a unique "
-                "name"
-            )
         values = {
             "compliance": compliance,
             "angular_compliance": angular_compliance,
             "relaxation_time": relaxation_time,
         }
-        given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-        unknown = [name for name in given if name not in constraint.names_of_compliances()]
-        if unknown:
-            known = ", ".join(constraint.names_of_compliances())
-            raise ModelError(
-                f"{name_of(constraint)}: {', '.join(unknown)} is given; expected "
-                f"{f'only {known}' if known else 'no compliance, because couplers are rigid'}. Remove it"
-            )
-        self._constraints.append(replace(constraint, **given) if given else constraint)
+        self._constraints.append(with_compliance(constraint, values, self._constraints))
 
     def build(self) -> Model:
         """Build the `Model`.
@@ -444,7 +413,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
             constraints = [self._nominal_constraints.get(each.name, each) for each in self._constraints]
             of_nominal = replace(mechanism, bodies=self._bodies | self._nominal_bodies, constraints=constraints)
             description = replace(description, nominal=assemble(of_nominal))
-        self._warn_of_nonphysical_inertia()
+        warn_of_nonphysical_inertia(self.name, self._nonphysical, self._negative_moments)
         model = Model(description)
         if self._sensors:
             sensors = {name: carried_by_body(sensor, model) for name, sensor in self._sensors.items()}
@@ -452,19 +421,3 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         if model.bodies_without_inertia:
             warnings.warn(remedies(self.name, model.bodies_without_inertia), stacklevel=2)
         return model
-
-    def _warn_of_nonphysical_inertia(self) -> None:
-        if self._negative_moments:
-            warnings.warn(
-                f"model {self.name!r}: the inertia of {self._negative_moments} has a negative principal moment. It is "
-                "used unchanged, so kinetic energies may be negative and accelerations wrong or NaN. Correct the "
-                "inertia",
-                stacklevel=3,
-            )
-        others = [name for name in self._nonphysical if name not in self._negative_moments]
-        if others:
-            warnings.warn(
-                f"model {self.name!r}: no body can have the inertia of {others}, because the largest principal moment "
-                "exceeds the sum of the other two (triangle inequality). It is used unchanged",
-                stacklevel=3,
-            )
