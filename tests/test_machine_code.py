@@ -361,7 +361,7 @@ def test_a_process_that_only_compiles_calls_no_driver():
     script = "import rbchain as rb; rb.Model.serial_chain(1).energy([0.3], [1.0])"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "RBCHAIN_COMPILE_ONLY": "1"}
     found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
-    assert "energy: RBCHAIN_COMPILE_ONLY is set, so that this process calls no driver; unset it" in found.stderr
+    assert "energy: RBCHAIN_COMPILE_ONLY is set, so this process calls no driver; unset it" in found.stderr
 
 
 def test_nothing_is_compiled_in_advance_where_machine_code_is_not_kept(monkeypatch):

@@ -407,7 +407,7 @@ def test_a_site_with_the_name_of_a_body_is_named(tmp_path):
     file = written(tmp_path, f"<mujoco><worldbody><site name='world'/>{site}</worldbody></mujoco>")
     with pytest.warns(UserWarning) as caught:
         model = rb.load(file)
-    sentence = "sites 'tip' have the names of bodies, so that their frames have the names 'tip_site'"
+    sentence = "sites 'tip' have the names of bodies, so their frames have the names 'tip_site'"
     assert [str(warning.message) for warning in caught] == [f"{file}: {sentence}"]
     engine = Engine(file)
     engine.accelerations(model, np.array([0.3]), np.zeros(1))

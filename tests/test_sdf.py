@@ -126,9 +126,7 @@ def test_a_model_without_a_joint_to_the_world_is_fixed_or_floats(read, tmp_path)
     )
     fixed, said = read(text)
     assert fixed.fixed_frames == {"base": -1}
-    assert (
-        "no joint connects link 'base' to the world, so that it would float in Gazebo; it is fixed to the world" in said
-    )
+    assert "no joint connects link 'base' to the world, so it would float in Gazebo; it is fixed to the world" in said
     floating, said = read(text, base=rb.Free())
     assert (floating.nv, "float" in said) == (7, False)
     with pytest.raises(rb.ModelError, match=r"base is Free.*connect all links to the world; remove base"):

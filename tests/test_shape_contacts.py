@@ -196,7 +196,7 @@ def test_spheres_of_two_bodies_touch_each_other():
     [
         ({}, rb.ArgumentError, "no ground and no pairs"),
         ({"ground": "floor"}, rb.ArgumentError, "ground is 'floor'; expected a Plane"),
-        ({"ground": GROUND, "frames": []}, rb.ArgumentError, "frames is empty, so that nothing touches the ground"),
+        ({"ground": GROUND, "frames": []}, rb.ArgumentError, "frames is empty, so nothing can touch the ground"),
         ({"ground": GROUND, "frames": ["body"] * 2}, rb.ArgumentError, "frames contains 'body' twice"),
         ({"frames": ["body"], "pairs": [("a", "b")]}, rb.ArgumentError, "frames is .*'body'.*, but no ground"),
         ({"pairs": [("a", "b"), ["b", "a"]]}, rb.ArgumentError, r"pairs contains \('a', 'b'\) twice"),

@@ -86,7 +86,7 @@ def test_quaternions_are_read_as_by_pinocchio(load, version, fields):
     np.testing.assert_allclose(model.inertia[0], inertia.inertia, atol=8 * EPS)
     expected = pin.aba(engine, engine.createData(), *(np.array([x]) for x in (0.4, -0.7, 1.5)))
     np.testing.assert_allclose(model.forward_dynamics([0.4], [-0.7], [1.5]), expected, rtol=1e-13)
-    ignored = 'version 1.0 of URDF does not have quat_xyzw, so that they are ignored; set version="1.1" in <robot>'
+    ignored = 'version 1.0 of URDF does not have quat_xyzw, so they are ignored; set version="1.1" in <robot>'
     assert said.startswith(ignored) if version == "1.0" else said == ""
 
 
@@ -308,7 +308,7 @@ NAMED = {
     ),
     "no tensor": (
         {"link": '<inertial><origin xyz="0.1 0 0.3"/><mass value="2"/></inertial>'},
-        "links 'rod' have no <inertia>, so that their masses are points",
+        "links 'rod' have no <inertia>, so their masses are points",
     ),
     "old dynamics": (
         {"joint": '<joint_properties damping="3" friction="1"/>'},

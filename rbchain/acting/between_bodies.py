@@ -125,7 +125,7 @@ class Bushing(Force):
 
     Notes
     -----
-    `in_place_of` makes the bushing that holds two frames as a constraint does, but gives way.
+    `in_place_of` makes a stiff bushing that replaces a constraint between two frames.
 
     The elastic wrench is conservative: `Model.elastic_energy` computes its potential x^T K x / 2. The damping
     dissipates the power dx/dt^T D dx/dt. The rotation vector is unique for angles below pi. At pi it jumps to its

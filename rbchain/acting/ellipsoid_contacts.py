@@ -1,4 +1,4 @@
-"""Contact of an ellipsoid or a disc on a body with a plane of the world."""
+"""Contact of an ellipsoid or a disk on a body with a plane of the world."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EllipsoidContact(BodyContact):
-    """Contact of an ellipsoid on a body, or of the rim of a disc, with a fixed plane.
+    """Contact of an ellipsoid on a body, or of the rim of a disk, with a fixed plane.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class EllipsoidContact(BodyContact):
         Center, in the axes of `frame`, from its origin. An array has one row for each sample, here and in the other
         parameters.
     semi_axes : (3, 3) or (..., 3, 3) array, m
-        Each row is the vector of a semi-axis, in the axes of `frame`. One of them is zero for a disc, such as
-        `np.diag((0.1, 0.1, 0))` for a disc with a radius of 0.1 m and the axis z. Vectors that are not perpendicular
+        Each row is the vector of a semi-axis, in the axes of `frame`. One of them is zero for a disk, such as
+        `np.diag((0.1, 0.1, 0))` for a disk with a radius of 0.1 m and the axis z. Vectors that are not perpendicular
         are conjugate semi-axes.
     plane_point, plane_normal, friction, restitution, max_records, name
         As in `SphereContact`.
@@ -42,11 +42,11 @@ class EllipsoidContact(BodyContact):
     Notes
     -----
     The force acts at the lowest point, which moves on the ellipsoid or on the rim. There is no friction of rolling or
-    spinning. A cylinder has two contacts: the discs at its ends. Only some methods of `simulate` support contact; see
+    spinning. A cylinder has two contacts: the disks at its ends. Only some methods of `simulate` support contact; see
     there.
 
-    A disc that lies flat on the plane has no unique lowest point. rbchain then takes its center, which cannot hold the
-    disc against a moment. For a cylinder that stands, use several contacts of points on its rim: a `SphereContact` with
+    A disk that lies flat on the plane has no unique lowest point. rbchain then takes its center, which cannot hold the
+    disk against a moment. For a cylinder that stands, use several contacts of points on its rim: a `SphereContact` with
     a radius of 0 for each.
 
     Examples

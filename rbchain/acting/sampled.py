@@ -31,7 +31,7 @@ class Sampled(Drive):
 
     Instant i is at phase + i period. The controller measures the state one `latency` before, and its output takes
     effect one `delay` after the instant (zero-order hold). The output is zero before the first one acts. Instants
-    without a measurement, because it would be before the start, are omitted. Integration steps end at these times.
+    whose measurement would be before the start are omitted. Integration steps end at these times.
 
     Parameters
     ----------
@@ -94,12 +94,12 @@ class Sampled(Drive):
 
     Notes
     -----
-    Functions in plain Python need one latency for all samples. The rows of samples that have ended contain their last
-    measurement. With them, a simulation keeps the memory of all samples, about 5 kB for each joint and sample.
+    Functions in plain Python need the same latency for all samples. The rows of samples that have ended contain their
+    last measurement. With them, a simulation keeps the memory of all samples, about 5 kB for each joint and sample.
 
     All `ComputedTorque` drives must have the same period, delay, phase, latency and sensors. Other controllers can have
-    their own. With fixed-step methods, delays and latencies can differ between samples if they are multiples of
-    `step`, and the periods, phases and saved times too.
+    their own. With fixed-step methods, delays and latencies can differ between samples if they, the periods, the phases
+    and the saved times are multiples of `step`.
 
     If several controllers have an instant at the same time, they compute in the order of the drives. Controllers that
     compute together do so at the place of the first one. A `PID` that follows targets always computes after the
@@ -215,7 +215,7 @@ def controller_of(drive: Any) -> Any:
 
 
 def is_in_cascade(drive: Any) -> bool:
-    """Whether a drive computes or follows targets, so that it needs another drive."""
+    """Whether a drive computes or follows targets, and so needs another drive."""
     controller, outputs = controller_of(drive), drive.outputs if isinstance(drive, Sampled) else "force"
     return outputs != "force" or (isinstance(controller, PID) and isinstance(controller.reference, str))
 

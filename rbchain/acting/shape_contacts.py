@@ -88,12 +88,12 @@ def contacts(
         box has one contact for each corner and a mesh one for each vertex of its convex hull. These contacts are exact.
         The attribute `point` of a contact is the corner or vertex.
         Two bodies have a contact for each pair of their shapes. Several contacts of a frame or of a pair have the names
-        "trunk 1", "trunk 2" and so on. A single contact has the name of its frame or frames, as other contacts.
+        "trunk 1", "trunk 2" and so on. A single contact has the name of its frame or frames, like other contacts.
 
     Raises
     ------
     ArgumentError
-        If a shape cannot touch the ground or another shape, no shape is there, or an argument is invalid.
+        If a shape cannot touch the ground or another shape, if there are no shapes, or if an argument is invalid.
     UnknownNameError
         If a frame does not exist.
     FileNotFoundError, ImportError
@@ -102,8 +102,8 @@ def contacts(
     Notes
     -----
     Shapes of bodies that are fixed to the world do not touch the ground. Shapes of a file touch the ground if the file
-    lets them: see `CollisionShape.touches_ground`. Pairs touch even if the file excludes them. The time of a
-    simulation grows with the number of contacts: choose the frames that can touch the ground.
+    allows it: see `CollisionShape.touches_ground`. Pairs touch even if the file excludes them. A
+    simulation takes longer with more contacts, so choose only the frames that can touch the ground.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def _without_repetitions(what: str, given: Sequence[Any]) -> list[Any]:
 def _frames_on_ground(model: Model, frames: Sequence[str] | None) -> list[str]:
     """Return the bodies and frames that move and have shapes for the ground."""
     if frames is not None and not frames:
-        raise ArgumentError("contacts: frames is empty, so that nothing touches the ground; expected at least one name")
+        raise ArgumentError("contacts: frames is empty, so nothing can touch the ground; expected at least one name")
     possible = [
         name
         for name, shapes in model.collisions.items()

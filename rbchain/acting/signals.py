@@ -191,7 +191,7 @@ class Signal(AddsSignals):
         Parameters
         ----------
         times : (m,) or (..., m) array, s
-            Increasing times, the same for all samples or different for each. In a simulation they have to cover the
+            Increasing times, the same for all samples or different for each. In a simulation, they must cover the
             range from 0 to its duration.
         values : (m,) or (..., m) array
             The values at these times.

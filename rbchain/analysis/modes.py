@@ -133,7 +133,7 @@ def modes(
     of states, relative to the square of the fastest rate, in coordinates scaled by the mass matrix. So modes that are
     more than 1e6 times slower than the fastest one count as rigid-body motions.
 
-    Modes with equal frequencies do not have unique shapes, so that their order by shape has no meaning.
+    Modes with equal frequencies do not have unique shapes, so their order by shape has no meaning.
 
     Examples
     --------

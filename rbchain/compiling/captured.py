@@ -12,7 +12,7 @@ from .origins import is_known
 
 WRITES_ARE_LOST = (
     "reads {!r} from outside, a tuple with writeable arrays, such as a block. Compiled code contains a copy as a "
-    "constant, so that its writes are lost; expected such a tuple as an argument of a driver. If the function "
+    "constant, so its writes are lost; expected such a tuple as an argument of a driver. If the function "
     "only reads it, set array.flags.writeable = False for its arrays"
 )
 

@@ -94,7 +94,7 @@ class Dependencies:
         return found
 
     def _describe(self, value, names):
-        if importer := importer_of(value):  # not called by its name, so that its arguments are not known
+        if importer := importer_of(value):  # not called by its name, so its arguments are not known
             self.imports.append(f"{'.'.join(filter(None, self._path))}: {importer}")
             return _described("importer", importer, "")
         if isinstance(value, types.ModuleType):
@@ -311,7 +311,7 @@ def _attributes(value):
 
 
 def _is_plain(cls):
-    """Whether all bases of a class are written in Python, so that its attributes are its whole state."""
+    """Whether all bases of a class are written in Python, and so its attributes are its whole state."""
     return all(
         base is object
         or not is_known(base.__module__)

@@ -58,7 +58,7 @@ NUMBA_NAMES = {
     ),
 }
 
-#: `first` of a driver's call whose single state has not been checked. A single state has no index, so that the driver
+#: `first` of a driver's call whose single state has not been checked. A single state has no index, so the driver
 #: computes it for the samples [UNCHECKED, UNCHECKED + 1) as for [0, 1).
 UNCHECKED = -1
 #: Arguments of drivers that are the same in each call for a model; after the states, they are the result and samples.

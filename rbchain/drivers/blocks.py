@@ -134,7 +134,7 @@ def water_of(topology, parameters):
 
 
 def are_shared(parameters, *_):
-    """Whether all samples have the same parameters, so that blocks have no copies of them."""
+    """Whether all samples have the same parameters, and blocks have no copies of them."""
     return parameters.ndim == 2
 
 

@@ -107,7 +107,7 @@ def store_responses(block, linear, y, k):
 def store_closed_changes(block, linear, y, rate, closed, place, k):
     """Store the changes that keep the loops closed, and accelerations, in rows of `closed` (samples, 3, n, n).
 
-    In water, the derivatives have overwritten values that projections read, so that the dynamics are computed again.
+    In water, the derivatives have overwritten values that projections read, so the dynamics are computed again.
     y and `rate` are (rows, lanes). `place` is (time, first sample, number of samples).
     """
     t, first, count = place

@@ -65,7 +65,7 @@ class Beginning(NamedTuple):
 class Timing(NamedTuple):
     """The time at the start of an episode, the length of a step (NaN if steps adapt), and the last time, s.
 
-    `is_autonomous` is True if nothing depends on the time, so that samples at different times move together.
+    `is_autonomous` is True if nothing depends on the time, so samples at different times move together.
     """
 
     origin: float

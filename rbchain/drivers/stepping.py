@@ -116,7 +116,7 @@ def refuse_call(samples, count, duration):
         for s in range(samples.tau.shape[0]):
             if samples.held[dof] == 1 and samples.tau[s, dof] != 0.0:
                 raise ArgumentError(
-                    "tau is other than zero for a joint whose motion a drive prescribes, so that it has no effect; "
+                    "tau is other than zero for a joint whose motion a drive prescribes, so it has no effect; "
                     "expected zero. Set its tau to 0, or remove the drive"
                 )
     for s in range(samples.t.shape[0]):

@@ -29,7 +29,7 @@ class Dynamics(Attributes):
     ) -> FloatArray:
         """Compute joint accelerations from joint forces, by the articulated-body algorithm.
 
-        `accelerations` adds all other forces of a simulation.
+        `accelerations` also includes drives, springs and other forces of a simulation.
 
         Parameters
         ----------

@@ -184,7 +184,7 @@ class Editing(Attributes):
         body : Inertia, or (...) of them, optional
             Instead of `mass`, `cg` and `inertia`: an `Inertia` in the axes of `frame`, or nested lists of them.
         known : bool
-            Whether controllers know the payload, so that the `nominal` model has it too. It must then be the same for
+            Whether controllers know the payload: the `nominal` model then has it, too. It must then be the same for
             all samples.
 
         Returns

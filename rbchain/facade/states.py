@@ -21,7 +21,7 @@ class States(Attributes):
 
     @property
     def position_labels(self) -> tuple[str, ...]:
-        """A name for each entry of q: the name of its joint, and of the entry if the joint has several.
+        """Label of each entry of q: the name of its joint, followed by the name of the entry if the joint has several.
 
         A free joint has the entries x, y, z, qx, qy, qz and qw, a spherical joint qx, qy, qz and qw, others 0, 1, ...
         """
@@ -29,7 +29,7 @@ class States(Attributes):
 
     @property
     def velocity_labels(self) -> tuple[str, ...]:
-        """A name for each entry of qd, qdd and tau.
+        """Label of each entry of qd, qdd and tau.
 
         A free joint has the entries vx, vy, vz, wx, wy and wz, a spherical joint wx, wy and wz, others 0, 1, ...
         """
@@ -60,7 +60,7 @@ class States(Attributes):
     def coordinate_pairs(self) -> tuple[tuple[int, int], ...]:
         """Pairs of indices (i, j): qd[j] is the velocity of q[i]. Entries of quaternions are not included.
 
-        For a free joint these are the three coordinates of its position, whose velocities are in body axes.
+        For a free joint, they pair the three coordinates of its position with its linear velocity in body axes.
         """
         pairs = []
         for kind, q, v, dofs in zip(

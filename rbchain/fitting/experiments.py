@@ -82,8 +82,8 @@ def experiment_design(
 ) -> ExperimentDesign:
     """Compute which of several planned motions determine the parameters of a model best.
 
-    The D-optimal design maximizes the determinant of the Fisher information of the measurements, so that the volume of
-    the confidence ellipsoid of the parameters is smallest. It is exact to first order near the parameters of the model.
+    The D-optimal design maximizes the determinant of the Fisher information of the measurements. This minimizes the
+    volume of the confidence ellipsoid of the parameters. It is exact to first order near the parameters of the model.
 
     Parameters
     ----------

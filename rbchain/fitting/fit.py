@@ -77,8 +77,7 @@ def fit(
         Smallest and largest values of parameters, by fields or paths, in SI units. They contain the first guesses. An
         infinite value means that there is no bound. The standard deviations do not take bounds into account.
     priors : dict of (mean, standard deviation), optional
-        What is known about parameters before the fit, by fields or paths, in SI units. Priors count as measurements.
-        They need `noise`.
+        Prior knowledge of parameters, by fields or paths, in SI units. Priors count as measurements and need `noise`.
     starts : int
         Number of starting points: the parameters of the model, and random ones near them.
     spread : float

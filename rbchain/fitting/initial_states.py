@@ -94,7 +94,7 @@ class ClosedInitialState(InitialState):
     def states(self, dq: FloatArray, dqd: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the states for displacements (starts, nv) of the independent coordinates.
 
-        The loops of states without a solution remain open, so that their simulations fail.
+        The loops of states without a solution remain open, so their simulations fail.
         """
         model, chosen = self.model, self._chosen["q"]
         free = np.setdiff1d(np.arange(model.nv), chosen)

@@ -243,7 +243,7 @@ def from_dh(
             along_x, along_z = link.fixed_part()
             inertia, passive = link.own_inertia(), link.passive_forces()
             immersion = link.immersion(inertia)
-        # translations along and rotations about z commute, so that theta and d can be part of the placement
+        # translations along and rotations about z commute, so theta and d can be part of the placement
         placement = at @ along_z if classic else at @ along_x @ along_z
         own = along_x if classic else Pose()
         validation.check_moments((f"link{number}",), inertia.inertia[None])

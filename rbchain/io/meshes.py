@@ -119,7 +119,7 @@ def _solid(path: Path) -> tuple[np.ndarray, np.ndarray, float]:
         )
     corners = np.asarray(mesh.triangles)
     volume = np.linalg.det(corners).sum() / 6
-    if not volume > 1e-12:  # the mesh has size 1, so that a smaller volume is round-off
+    if not volume > 1e-12:  # the mesh has size 1, so a smaller volume is round-off
         raise FileFormatError(
             f"{path}: the mesh encloses the volume {volume * size**3:.3g}; expected a positive volume, with the "
             "vertices of triangles in counterclockwise order as seen from outside"

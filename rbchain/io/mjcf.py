@@ -191,7 +191,7 @@ class _Reader:
         found = []
         if self._renamed:
             sites, frames = listed(list(self._renamed)), listed(list(self._renamed.values()))
-            found.append(f"sites {sites} have the names of bodies, so that their frames have the names {frames}")
+            found.append(f"sites {sites} have the names of bodies, so their frames have the names {frames}")
         if self._composites:
             parts = ", ".join(f"{joint!r} ({', '.join(names)})" for joint, names in self._composites.items())
             found.append(f"joints of one body form the composite joints {parts}")

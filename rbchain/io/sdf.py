@@ -179,7 +179,7 @@ class _Reader:
             )
         if base is None and roots:
             self.notes.add(
-                f"no joint connects link {roots[0]!r} to the world, so that it would float in Gazebo; it is fixed to "
+                f"no joint connects link {roots[0]!r} to the world, so it would float in Gazebo; it is fixed to "
                 "the world. Pass base=rbchain.Free() to load, or --free-base to a command, to let it float. Pass "
                 "base=rbchain.Fixed() to omit this warning"
             )

@@ -126,7 +126,7 @@ def _add_bodies(
         builder.add_body(name, parent=link, joint=Fixed(), placement=pose, joint_name=unused_name(name, names))
     points = [link.name for link in robot.links if not link.has_tensor]
     if points:
-        notes.add(f"links {listed(points)} have no <inertia>, so that their masses are points")
+        notes.add(f"links {listed(points)} have no <inertia>, so their masses are points")
 
 
 def _links_of_bodies(file: _File, moves: bool) -> list[list[str]]:

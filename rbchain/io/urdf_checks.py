@@ -66,7 +66,7 @@ def apply_version(robot: Any, notes: Notes) -> None:
         if found:
             names = ", ".join(dict.fromkeys(name for _, name in found))
             notes.add(
-                f"version {version} of URDF does not have {names}, so that they are ignored; set "
+                f"version {version} of URDF does not have {names}, so they are ignored; set "
                 f'version="{added_in}" in <robot> to use them'
             )
 

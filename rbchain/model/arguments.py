@@ -57,7 +57,7 @@ class StateArguments:
         *wrenches : array_like or None
             Wrenches on the bodies (..., n, 6), if the driver takes them; None for zero.
         has_samples : bool
-            Whether the result depends on the samples of the model, so that their batch counts too.
+            Whether the result depends on the samples of the model, and so their batch counts, too.
 
         Returns
         -------

@@ -22,7 +22,7 @@ SIZES: dict[str, tuple[str, ...]] = {"hull": ()} | {str(shape): names for shape,
 
 @dataclass(frozen=True, eq=False)
 class CollisionShape(Value):
-    """A shape fixed to a body. It has no effect until `Model.contacts` makes contacts of it.
+    """A shape fixed to a body. It has no effect until `Model.contacts` turns it into contacts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The bodies of a mechanism without joints: each floats, so that its state consists of its own pose and velocity."""
+"""The bodies of a mechanism without joints: each floats, so its state consists of its own pose and velocity."""
 
 from __future__ import annotations
 

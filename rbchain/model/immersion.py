@@ -74,7 +74,7 @@ class Immersion(Value):
     Notes
     -----
     The model assumes potential flow without a wake and ignores hydrodynamic interaction between bodies. Unlike mass,
-    added mass depends on the direction, so that the momentum of a body need not be parallel to its velocity.
+    added mass depends on the direction, so the momentum of a body need not be parallel to its velocity.
 
     Examples
     --------

@@ -66,7 +66,7 @@ class Revolute(DescribedJoint):
     Raises
     ------
     ModelError
-        If `axis` does not have three finite components, or is zero, here and in all joints.
+        If `axis` does not have three finite components or is zero. This applies to all joints with an axis.
 
     Notes
     -----

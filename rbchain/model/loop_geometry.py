@@ -32,7 +32,7 @@ def is_turned_over(d: Description, rotation: np.ndarray) -> np.ndarray:
     """Whether the axes of a hinge are opposite, or the frames of a weld are rotated by more than 90 degrees.
 
     `rotation` (..., n, 3, 3) are the rotations of the bodies in the world. Returns an array (...) of bool.
-    Residuals are sines of angles, so that they are zero even at 180 degrees.
+    Residuals are sines of angles, so they are zero even at 180 degrees.
     """
     world = np.broadcast_to(np.eye(3), (*rotation.shape[:-3], 1, 3, 3))
     of_bodies = np.concatenate([rotation, world], -3)

@@ -132,7 +132,7 @@ def remedies(name: str, bodies: Sequence[str]) -> str:
     """Message about bodies without inertia, with possible corrections."""
     more = f" and {len(bodies) - MAX_NAMES} more" if len(bodies) > MAX_NAMES else ""
     return (
-        f"model {name!r}: no mass, inertia or rotor resists the motion of {list(bodies[:MAX_NAMES])}{more}, so that "
+        f"model {name!r}: no mass, inertia or rotor resists the motion of {list(bodies[:MAX_NAMES])}{more}, so "
         "forces do not determine their accelerations. Give these bodies a mass and an inertia, give their joints a "
         "rotor_inertia (armature), or use fixed joints"
     )

@@ -45,7 +45,7 @@ class PassiveForces(Value):
     stop_lower, stop_upper : float or (dofs,) array, rad (m)
         Positions at which the elastic stops begin; none by default.
     limit_stiffness : float or (dofs,) array, N m/rad (N/m)
-        Stiffness of the stops; required if there is a limit.
+        Stiffness of the stops; required if there is a stop.
     limit_damping : float or (dofs,) array, s/rad (s/m)
         Damping of the stops, relative to their elastic force.
     friction_asymmetry : float or (dofs,) array, N m (N)

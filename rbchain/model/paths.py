@@ -54,7 +54,7 @@ class Owned(NamedTuple, Generic[T]):
 class Match(NamedTuple, Generic[T]):
     """A parameter that a path names, with the indices of the components that the path chooses.
 
-    `is_whole` is True if it chooses none, so that it stands for all of them.
+    `is_whole` is True if it chooses none, and so stands for all of them.
     """
 
     field: str

@@ -350,7 +350,7 @@ def _to(measured: Any, unit: str) -> Any:
     """Convert a pint.Quantity to a unit. Raises ModelError if they measure different quantities."""
     try:
         other = type(measured)(1.0, unit)
-        # pint treats angles as dimensionless, so that it would accept plain numbers as angles, and Hz as rad/s
+        # pint treats angles as dimensionless, so it would accept plain numbers as angles, and Hz as rad/s
         if str(measured.to_root_units().units) != str(other.to_root_units().units):
             raise ModelError(f"{measured.units} is not a unit of the same quantity as {unit}")
         return measured.to(unit).magnitude

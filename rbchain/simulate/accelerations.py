@@ -41,8 +41,8 @@ def accelerations(
     """Compute joint accelerations from all forces that `simulate` integrates, at one time.
 
     These are gravity, the passive forces of the joints (`PassiveForces`), joint forces, drives, wrenches, springs and
-    bushings between bodies, and the forces of water. `forward_dynamics` computes the accelerations without the passive
-    forces. The result is `simulate(q, qd, ...).qdd` at the start of the motion.
+    bushings between bodies, and the forces of water. `forward_dynamics` omits drives, springs and bushings, and by
+    default the passive forces. The result is `simulate(q, qd, ...).qdd` at the start of the motion.
 
     Parameters
     ----------

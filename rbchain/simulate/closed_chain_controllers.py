@@ -38,7 +38,7 @@ def prepare_closed_controllers(
     """Set drive_layout.RESTS for gravity compensation in loops; raise an error if drives do not determine forces.
 
     Dofs that constraints connect are one group. The gravity forces of a group act on its dofs with gravity
-    compensation. If these are not all of its dofs, the others move freely in the gravity sweep, so that the forces of
+    compensation. If these are not all of its dofs, the others move freely in the gravity sweep, so the forces of
     the compensated dofs hold them.
 
     Parameters

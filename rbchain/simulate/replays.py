@@ -81,8 +81,8 @@ class Replays(SampleStates):
     ) -> Trajectory:
         """Simulate one episode of one sample. The results are identical, bit for bit, to those in the batch.
 
-        The stepper does not change. Its batch need not be the one in which the episode was. A stepper with the same
-        arguments can repeat the episodes of its samples. A stepper of one sample repeats the episodes of all samples.
+        The state of the stepper does not change. A stepper with the same arguments can also repeat the episodes of its
+        samples, and a stepper of one sample the episodes of all samples.
 
         Parameters
         ----------
@@ -92,10 +92,11 @@ class Replays(SampleStates):
             Number of the episode, an entry of `episodes`. Episode 0 is the one before the first reset. The others are
             known if `reset` has drawn them from a study.
         inputs : dict of arrays, optional
-            What was set from outside: {"tau": (count, nv) array} in N m or N, and a (count,) array for each name in
-            `inputs` of the stepper. Row i applies in call i. The others keep their values at the start of the episode.
+            The values that were set from outside: {"tau": (count, nv) array} in N m or N, and a (count,) array for each
+            name in `inputs` of the stepper. Row i applies in call i. The others keep their values at the start of the
+            episode.
         count : int, optional
-            Number of calls of `step` or `advance`. By default, the rows of the inputs.
+            Number of calls of `step` or `advance`. By default, the number of rows of the inputs.
         hold : int, or float in s
             Argument of each call: the steps of `step`, or with the adaptive methods the duration of `advance`.
         study : Study, optional

@@ -115,7 +115,7 @@ class SampleStates(SuggestsAttributes):
 
     @property
     def inputs(self) -> Inputs:
-        """Numbers of each `Input` by its name, (...) arrays, which you may change."""
+        """Values of each `Input` by its name: (...) arrays, which you may change."""
         return Inputs(self._input_names, self._inputs, self._shape)
 
     @property

@@ -132,7 +132,7 @@ class Stepper(CompiledSteps):
         self._take(count=count)
 
     def advance(self, duration: float) -> None:
-        """Simulate all samples that can continue for a duration.
+        """Advance all samples that can continue by a duration.
 
         Parameters
         ----------

@@ -101,6 +101,4 @@ class UncallableDriver(DriverDispatcher):
     """A driver in a process that only compiles: the code may be for another processor."""
 
     def __call__(self, *args, **kwargs):
-        raise RuntimeError(
-            f"{self.__name__}: RBCHAIN_COMPILE_ONLY is set, so that this process calls no driver; unset it"
-        )
+        raise RuntimeError(f"{self.__name__}: RBCHAIN_COMPILE_ONLY is set, so this process calls no driver; unset it")

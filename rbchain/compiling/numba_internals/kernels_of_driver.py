@@ -71,7 +71,7 @@ def compile_kernels(driver, args):
 def _last_calls_first():
     """Within this, calls whose results nothing reads come after everything else, the last one first.
 
-    Such calls determine no other type, so that the inferred types are the same.
+    Such calls determine no other type, so the inferred types are the same.
     """
     ConstraintNetwork.propagate = _propagate_last_calls_first
     try:

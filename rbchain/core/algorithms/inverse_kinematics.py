@@ -51,7 +51,7 @@ MORE_DAMPING, LESS_DAMPING = 4.0, 0.5
 
 # --- rows of `Search.state` (STATE_ROWS, lanes) ---
 IS_SOLVED = 0  # 1 if all errors are within the tolerance, else 0
-IS_MOVING = 1  # 0 if the positions have just been set, so that the normal matrix belongs to others
+IS_MOVING = 1  # 0 if the positions have just been set, so the normal matrix belongs to others
 ITERATION = 2  # of the start
 ITERATIONS = 3  # of the sample
 START = 4  # number of the start; the number of starts in the last iterations, and one more in the closing ones

@@ -10,7 +10,7 @@ The velocity of a row is u = J v, and its impulse p acts on the dofs as J^T p:
     upper stop          u = -v_i   gap = upper - q_i   p >= 0
     contact             u = velocity of the second body relative to the first at the points that are closest to each
                             other, along the normal, which points to the second body, and two tangents
-                        p of the normal is >= 0, and p of the tangents is in a disc
+                        p of the normal is >= 0, and p of the tangents is in a disk
 
 The shapes of contacts, and their kinds, are in `contact_shapes`.
 

@@ -42,7 +42,7 @@ IMMOBILE = 1e-12
 AT_REST = 1e-6
 # The direction of sliding hardly turns if the speed is below this number, m/s, or below VELOCITY_ERRORS times the error
 # of the velocity. Otherwise, the errors of a step would turn the friction of a contact that starts to slide at random,
-# so that it would hardly accelerate.
+# so it would hardly accelerate.
 SLOWEST_TURN, VELOCITY_ERRORS = 1e-11, 100.0
 
 
@@ -238,7 +238,7 @@ def solve_held_rows(modes, k):
 
 @kernel
 def is_held_by_other_rows(row, contacts, modes, lane):
-    """Whether active constraints fix the joint or contact of another row, so that its own force does not accelerate it.
+    """Whether active constraints fix the joint or contact of another row, so its own force does not accelerate it.
 
     Reads the factors of `solve_forces`; overwrites mode.RIGHT, mode.REST and mode.SOLUTION.
     """

@@ -267,7 +267,7 @@ def fill_row(a, row, count, contacts, proximal, k):
 def linearize_tangents(row, contacts, k):
     """Set the right-hand sides of the two tangents of a contact. COUPLES is zero without dependence on other rows.
 
-    If the disc has the radius zero, the tangents depend only on the normal impulse.
+    If the disk has the radius zero, the tangents depend only on the normal impulse.
     """
     rows = contacts.rows
     a, b, norm, radius = friction_target(row, rows, k)
@@ -287,7 +287,7 @@ def linearize_tangents(row, contacts, k):
 def fill_tangents(place, row, count, contacts, proximal, k):
     """Write the equations of the two tangents of a contact, whose normal is at this place of the matrix.
 
-    Inside the disc, W x = -u. Outside, with z = p - u / w, its direction d = z / |z| and the radius r of the disc,
+    Inside the disk, W x = -u. Outside, with z = p - u / w, its direction d = z / |z| and the radius r of the disk,
 
         x - mu d x_n - r / |z| (1 - d d^T) (x - W x / w) = r d - p
     """
@@ -351,7 +351,7 @@ def eliminate_rows(contacts, count, k):
 def factors_of_row(entry, c, contacts, k):
     """Return the multiples of the row at place c to subtract from a right-hand side and from a row with this entry.
 
-    Without coupling, the rest of the row at place c is zero, except for the tangents of a disc of radius zero, where
+    Without coupling, the rest of the row at place c is zero, except for the tangents of a disk of radius zero, where
     the step neglects it. Each lane decides for itself, so that it does not depend on its neighbors.
     """
     rows, source = contacts.rows, row_at_place(c, contacts)

@@ -51,7 +51,7 @@ def change_of_normal(row, rows, k):
 
 @kernel
 def friction_target(row, rows, k):
-    """Return the two tangential impulses without the limit, their norm, and the radius of the disc, all in N s."""
+    """Return the two tangential impulses without the limit, their norm, and the radius of the disk, all in N s."""
     inverse = rows[row + 1, contact.INVERSE, k]
     a = rows[row + 1, contact.IMPULSE, k] - rows[row + 1, contact.VELOCITY, k] * inverse
     b = rows[row + 2, contact.IMPULSE, k] - rows[row + 2, contact.VELOCITY, k] * inverse
@@ -61,7 +61,7 @@ def friction_target(row, rows, k):
 
 @kernel
 def change_of_tangents(row, rows, k):
-    """Compute the changes of the two tangential impulses, N s, which stay in a disc."""
+    """Compute the changes of the two tangential impulses, N s, which stay in a disk."""
     a, b, norm, radius = friction_target(row, rows, k)
     one = constant_like(rows, 1.0)
     is_outside = norm > radius

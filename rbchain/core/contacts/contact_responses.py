@@ -2,7 +2,7 @@
 
 The response of a row is Y = H^-1 J^T, the velocity that a unit impulse causes. It follows from the articulated-body
 factors of the last dynamics by an inward sweep along the path to the base and an outward sweep over the tree, as for
-constraints (`constraint_solver`). With closed loops, the response includes the impulses of the constraints, so that it
+constraints (`constraint_solver`). With closed loops, the response includes the impulses of the constraints, so it
 satisfies the constraints. In an implicit step, the factors contain the stiffness and the damping of the joints.
 
 Sources: Featherstone (2008), sections 7.3 and 11.5; Mirtich (1996), "Impulse-based dynamic simulation of rigid body

@@ -4,7 +4,7 @@ With the velocities u = u_free + W p of the rows, W = J H^-1 J^T, find impulses 
 
     friction of a dof       p = min(max(p - u / W_ii, lower), upper)
     stop, normal direction  p = max(p - (u - bound) / W_ii, 0)
-    tangents of a contact   p = the point of the disc of radius mu p_n + upper that is nearest to p - u / w
+    tangents of a contact   p = the point of the disk of radius mu p_n + upper that is nearest to p - u / w
 
 The difference between both sides, as a velocity, is the residual. A sweep applies these equations row by row. Sweeps
 alone converge slowly if the rows are strongly coupled. Steps of Newton's method therefore linearize the equations of
@@ -13,7 +13,7 @@ Otherwise, they could return to the same local minimum of the residual after eac
 
 The solution does not depend on the factors of u, as long as they are positive. The factors change the path of Newton's
 method, which fails with some factors. Sweeps and Newton steps with different factors alternate.
-In a contact that slides slowly, u / w is small compared with p, so that z = p - u / w hardly depends on the direction
+In a contact that slides slowly, u / w is small compared with p, so z = p - u / w hardly depends on the direction
 of u. Most rounds therefore choose the factor of the two tangents such that both terms are similarly large.
 
 W is singular if there are more rows than dofs. A number is therefore added to the diagonal of a Newton step, as in the

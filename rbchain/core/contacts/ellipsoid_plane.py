@@ -1,6 +1,6 @@
-"""Contact of an ellipsoid or a disc on a body with a plane of the world: an element with a normal and two tangents.
+"""Contact of an ellipsoid or a disk on a body with a plane of the world: an element with a normal and two tangents.
 
-The rows of a matrix A are the vectors of the semi-axes in body axes. One of them is zero for a disc. In the direction
+The rows of a matrix A are the vectors of the semi-axes in body axes. One of them is zero for a disk. In the direction
 of the normal n, with m = R^T n, the ellipsoid reaches from its center as far as its support function
 
     h(m) = |A m|        grad h = A^T d        d = A m / h
@@ -9,7 +9,7 @@ The witness point is the lowest point, center - R grad h. It moves on the body w
 
     -R (A^T (I - d d^T) A w) / h        w = dm/dt = R^T (n x omega)
 
-A disc that lies flat on the plane has h = 0 and no unique lowest point. Its witness point is then its center.
+A disk that lies flat on the plane has h = 0 and no unique lowest point. Its witness point is then its center.
 
 Source: the support function is in Boyd and Vandenberghe (2004), "Convex Optimization", section 3.3.
 """
@@ -25,12 +25,12 @@ from .contact_points import ContactLengths, ContactPoints, acceleration_of_point
 from .sphere_plane import PLANE_NORMAL, PLANE_POINT, POINT, RADIUS
 
 # --- numbers of an element: those of a sphere on a plane, with the largest semi-axis as the radius, and ---
-SMALLEST = element.NUMBER_SHAPE + 16  # smallest semi-axis, or a small number for a disc, m
+SMALLEST = element.NUMBER_SHAPE + 16  # smallest semi-axis, or a small number for a disk, m
 SEMI_AXES = element.NUMBER_SHAPE + 17  # 9: three vectors in the axes of the body, m
 
-# The smallest semi-axis of a disc, as a part of its radius. Radii of curvature are then finite.
+# The smallest semi-axis of a disk, as a part of its radius. Radii of curvature are then finite.
 THINNEST = 1e-12
-# A disc lies flat if h is smaller than this part of its radius.
+# A disk lies flat if h is smaller than this part of its radius.
 LEAST_TILT = 1e-12
 
 
@@ -48,7 +48,7 @@ def points_of_ellipsoid_on_plane(e, model, contacts, numbers, work, k):
 
 @kernel
 def reach_of_ellipsoid(at, m, numbers, k):
-    """Return d (3) and h for a unit vector m (3) in body axes. d is zero if a disc lies flat."""
+    """Return d (3) and h for a unit vector m (3) in body axes. d is zero if a disk lies flat."""
     along = products_with_semi_axes(at, m, numbers, k)
     h = length(along)
     return scale3(inverse_reach(at, h, numbers, k), along), h
@@ -56,7 +56,7 @@ def reach_of_ellipsoid(at, m, numbers, k):
 
 @kernel
 def inverse_reach(at, h, numbers, k):
-    """Return 1 / h, or zero if a disc lies flat."""
+    """Return 1 / h, or zero if a disk lies flat."""
     one, tilted = constant_like(h, 1.0), h > constant_like(h, LEAST_TILT) * numbers[at + RADIUS, k]
     return select(tilted, one / select(tilted, h, one + zeros_like(h)), zeros_like(h))
 

@@ -242,7 +242,7 @@ def bushing_response(bushing, S, numbers, k):
     """Compute the derivative of the wrench on body b along the displacement S of body b, while body a does not move.
 
     S and the wrench are in world axes, at the fixed point of the world where the origin of B is. The relative velocity
-    does not change as a spatial vector, so that the velocity of the origin of B changes by world_spin x S. S is a
+    does not change as a spatial vector, so the velocity of the origin of B changes by world_spin x S. S is a
     Motion. The result is a Force for a unit of the displacement: N m and N per rad or m.
     """
     r, at, free_axis = bushing.r, bushing.at, bushing.free_axis

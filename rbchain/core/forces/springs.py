@@ -155,7 +155,7 @@ def spring_response(spring, S):
     """Compute the derivative of the wrench on body b along the displacement S of body b, while body a does not move.
 
     S and the wrench are in world axes, at the fixed point of the world where point b is. The relative velocity of the
-    bodies does not change as a spatial vector, so that the velocity of point b relative to body a changes by spin x S.
+    bodies does not change as a spatial vector, so the velocity of point b relative to body a changes by spin x S.
     S is a Motion. The result is a Force for a unit of the displacement: N m and N per rad or m.
     """
     e, move = spring.direction, S.lin

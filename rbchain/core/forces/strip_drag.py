@@ -223,7 +223,7 @@ def derivatives_of_integrals(c, L, I0, dm, dp, de2):
     dr = (dm * h - r * dp) / p
     p2, r2, h2 = p * p, r * r, h * h
     q, dq, dp2, dr2 = h2 - r2, -two * r * dr, two * p * dp, two * r * dr
-    # e^2 = (p^2 - h^2) q / h^2, so that e^2 dL = - 2 q dp / h
+    # e^2 = (p^2 - h^2) q / h^2, so e^2 dL = - 2 q dp / h
     of_log, d_of_log = half * c.e2 * L, half * de2 * L - q * dp / h
     dI0 = (dp * (r2 + h2) + p * dr2) / h + d_of_log
     dI1 = two * (dr * (p2 + third * r2) + r * (dp2 + third * dr2))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...compiling.jit import overload, plain_or_compiled
 
-# Channels of different users do not overlap, so that their numbers are independent for the same seed.
+# Channels of different users do not overlap, so their numbers are independent for the same seed.
 FIRST_SENSOR_CHANNEL, FIRST_SIGNAL_CHANNEL = 0, 1 << 31
 DRAW_CHANNEL = FIRST_SIGNAL_CHANNEL - 1  # of the parameters and states that a study draws for an episode
 

@@ -168,7 +168,7 @@ def close_columns(block, y, t, rate, k):
     """Project all columns of the state y onto the derivatives of the constraints, in the lanes whose state is closed.
 
     These are the lanes that decide which rows are independent. Changes y (rows, lanes). In water, the derivatives have
-    overwritten U and DINV, which projections read, so that the dynamics are computed again. `rate` is (rows, lanes),
+    overwritten U and DINV, which projections read, so the dynamics are computed again. `rate` is (rows, lanes),
     and t a number, s.
     """
     if block.model.water is not None:

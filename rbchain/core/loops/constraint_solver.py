@@ -27,7 +27,7 @@ A compliant row with the compliance c and the relaxation time t gives way: inste
 
     phi + 2 t dphi/dt + t^2 d^2phi/dt^2 = - c lambda.
 
-This adds c / t^2 to its diagonal entry, so that such rows never depend on each other. At rest, c lambda = - phi, as in
+This adds c / t^2 to its diagonal entry, so such rows never depend on each other. At rest, c lambda = - phi, as in
 a spring. The forces of a motion that is slow compared with t differ by terms of first order in t. For c = 0, this is
 the stabilization of Baumgarte (1972), "Stabilization of constraints and integrals of motion in dynamical systems".
 

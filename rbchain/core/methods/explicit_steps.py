@@ -16,7 +16,7 @@ def compute_stages(block, stepper, tableau, k):
     """Compute the stages of a step from y, whose rate is rates[0].
 
     Writes the end of the step to y_new, and the rate there to the last entry of rates. Its quaternions are normalized
-    before, so that this rate is the first of the next step, and of another motion that starts there.
+    before, so this rate is the first of the next step, and of another motion that starts there.
     """
     for stage in range(1, tableau.c.shape[0]):
         advance_to_stage(block, stepper, tableau, stage, k)

@@ -14,7 +14,7 @@ J can be much stiffer than the motion, for example at an elastic stop which the 
 every error that J filters are then small, although the forces do not balance. The defect of the last stage,
 h f - (W Z)_s, is not filtered. A step fails if the iteration does not reduce its defect.
 
-Lanes iterate together. A lane that has converged keeps its stages, so that its result does not depend on other lanes.
+Lanes iterate together. A lane that has converged keeps its stages, so its result does not depend on other lanes.
 `interface` describes the arguments; `step` is a RadauStep, and `rates` has the increments z_i in its entries 1 to s.
 
 Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.8.

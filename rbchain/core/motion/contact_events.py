@@ -88,7 +88,7 @@ def begin_contacts(block, stepper, batch, tolerances, k):
 
 @routine
 def choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane):
-    """Choose the modes of a lane; return 1 if impulses change its velocities, so that the modes must be chosen again.
+    """Choose the modes of a lane; return 1 if impulses change its velocities and the modes must be chosen again.
 
     Impulses act if no modes fit the forces, or if flights are too short to be computed. `remaining` is the number of
     choices that may follow.
@@ -182,7 +182,7 @@ def begin_sample(block, stepper, batch, lane):
 @only_if(has_contact_modes, False)
 @kernel
 def starts_again(block, stepper, lane):
-    """Whether a lane starts again after a change of modes, so that its initial state has been saved before."""
+    """Whether a lane starts again after a change of modes, and so its initial state has been saved before."""
     return stepper.control[controls.NEW, lane] == STARTS_AGAIN
 
 

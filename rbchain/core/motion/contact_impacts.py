@@ -4,7 +4,7 @@ An impact changes the velocities in an instant, by the impulses of `impact_law`:
 directions and Coulomb's law for tangents, without a gain of energy. Friction of joints has no impulse. An impact has no
 restitution if the flight after it would not be higher than `atol`, with the largest acceleration of the closed gaps. A
 bouncing ball therefore comes to rest after a finite number of impacts. A contact that another impact opens stays closed
-under the same condition, so that a rod that rocks comes to rest, too.
+under the same condition, so a rod that rocks comes to rest, too.
 
 Sources: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapter 8; Acary and Brogliato
 (2008), *Numerical Methods for Nonsmooth Dynamical Systems*, chapter 8.

@@ -142,7 +142,7 @@ def add_places_of_polynomial(e, block, stepper, tableau, motion, span, count, la
     `motion` = (start, end, (a, b, c, d)). The polynomial start + a x + b x^2 + c x^3 + d x^4 has the values start and
     end at x = 0 and 1. These are the fractions place and place + share of the step; `span` = (place, share).
 
-    Values that are round-off are stored as 0. The start has the same round-off as the end of the last step, so that the
+    Values that are round-off are stored as 0. The start has the same round-off as the end of the last step, so the
     value there is 0 in both steps or in none.
     """
     actions, y, (start, end, polynomial), (place, share) = block.loads.actions, stepper.y, motion, span

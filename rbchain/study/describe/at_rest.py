@@ -28,7 +28,7 @@ class AtRest:
 
     Several measures share the equilibria and the modes, which are computed when they are first read. Gain margins of
     closed loops are computed one sample at a time. `Model.margins` uses the same independent coordinates for a batch,
-    so that the round-off of a sample would depend on the others.
+    so the round-off of a sample would depend on the others.
 
     Parameters
     ----------
@@ -125,6 +125,6 @@ def refuse_unsteady(drives: Sequence[Drive], forces: Sequence[Force]) -> None:
     for i, drive in enumerate(drives):
         if isinstance(drive, PrescribedPosition) and not as_signal("signal", drive.signal).is_constant:
             raise StudyError(
-                f"drives[{i}] moves joint {drive.joint!r}, so that the sample has no equilibrium; expected a constant "
+                f"drives[{i}] moves joint {drive.joint!r}, so the sample has no equilibrium; expected a constant "
                 "PrescribedPosition. Use a measure with a function that calls Model.modes"
             )

@@ -90,7 +90,7 @@ def _function_as_json(value: Any) -> dict[str, Any]:
     what = name_of(value if hasattr(value, "__qualname__") else type(value))
     if dependencies.unknown:
         raise StudyError(
-            f"{what} depends on {'; '.join(dependencies.unknown[:3])}, whose changes rbchain cannot detect, so that a "
+            f"{what} depends on {'; '.join(dependencies.unknown[:3])}, whose changes rbchain cannot detect, so a "
             "folder could contain the results of two functions; expected numbers, arrays, functions, and objects that "
             "can be pickled. Run the study without a folder, or create the object inside the function"
         )

@@ -122,7 +122,7 @@ def check_at_rest(nominal: Nominal, measure: Measure) -> None:
         states = len(model.linearize(no_states, **acting).states)
         if measure.mode >= states:
             raise StudyError(
-                f"mode is {measure.mode}, but the linear model has {states} states, so that it has fewer modes; "
+                f"mode is {measure.mode}, but the linear model has {states} states, so it has fewer modes; "
                 f"expected a number from 0 to {states - 1}"
             )
 

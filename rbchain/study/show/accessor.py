@@ -33,14 +33,14 @@ class Results(HasPublicNames):
     study : Study
         The study that computed the results. For results from a folder, it is read from the file that the last run used,
         or from the files that a run of a study from Python has written into the folder. This imports the functions that
-        the file names. A StudyError gives the reason if the results are copied or changed, if the file is
-        missing, or if a study from Python is not in a file.
+        the file names. Raises a StudyError if the results are a copy or were changed, if the file is
+        missing, or if a study from Python cannot be stored in a file.
 
     Notes
     -----
     `summary`, `plot`, `gradient` and `control_variates` use the results. Sobol and Morris indices need other samples:
     use `Study.sobol_indices` and `Study.morris`, for example `results.rbchain.study.sobol_indices(measure)`. The
-    methods of the same names here are abbreviations.
+    methods `sobol_indices` and `morris` of this accessor are shorthand for them.
     """
 
     internal_names: ClassVar[tuple[str, ...]] = ("reopen",)
@@ -162,11 +162,11 @@ class Results(HasPublicNames):
         return self.study.control_variates(self._results, measure)
 
     def sobol_indices(self, measure: str | None, **settings: Any) -> xarray.Dataset:
-        """Compute the Sobol indices of a measure: an abbreviation of `study.sobol_indices`."""
+        """Compute the Sobol indices of a measure: shorthand for `study.sobol_indices`."""
         return self.study.sobol_indices(measure, **settings)
 
     def morris(self, measure: str | None, **settings: Any) -> xarray.Dataset:
-        """Compute the elementary effects of a measure: an abbreviation of `study.morris`."""
+        """Compute the elementary effects of a measure: shorthand for `study.morris`."""
         return self.study.morris(measure, **settings)
 
     def to_csv(self, path: str | Path) -> None:
