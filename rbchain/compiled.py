@@ -235,8 +235,8 @@ def _checked_samples(samples, width, batch_shape):
     if not batch_shape:
         if samples is not None:
             raise ArgumentError(
-                f"samples is {excerpt(samples)}, but the samples of this model do not differ; expected no samples. "
-                "Omit samples, or use Model.vary to create a model whose samples differ"
+                f"samples is {excerpt(samples)}, but the samples of this model do not differ. Omit samples, or "
+                "use Model.vary to create a model whose samples differ"
             )
         return None
     count = int(np.prod(batch_shape))

@@ -132,7 +132,7 @@ def test_a_block_holds_the_parameters_of_its_samples():
         (
             False,
             [0],
-            r"samples is \[0\], but the samples of this model do not differ; expected no samples. Omit samples",
+            r"samples is \[0\], but the samples of this model do not differ. Omit samples",
         ),
         (
             True,

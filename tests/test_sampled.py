@@ -387,7 +387,7 @@ def refusals():
     )
     yield lambda: [rb.Sampled(rb.PID("x", 0, kp=1), delay=2.0)], {}, "more than 1000 periods of 0.001 s"
     yield lambda: [rb.Sampled(rb.PID("x", 0, kp=1), states=[1.0])], {}, "only user functions have states"
-    yield lambda: [rb.Sampled(rb.PID("x", 0, kp=1), sensors=[3])], {}, "expected objects of Encoder or VelocitySensor"
+    yield lambda: [rb.Sampled(rb.PID("x", 0, kp=1), sensors=[3])], {}, "expected Encoder or VelocitySensor objects"
     yield (
         lambda: [rb.Sampled(rb.PID("x", 0, kp=1), sensors=lists[0] * 2)],
         {},

@@ -324,7 +324,7 @@ def test_files_that_were_edited_are_refused_although_their_checksum_is_right(dri
     edited(file, entries, lambda arrays, contents: None)
     assert_same(rb.load_motion(file), driven)
     edited(file, entries, change)
-    with pytest.raises(rb.FileFormatError, match=f"(?s)the contents do not describe a motion: .*(?:{message})"):
+    with pytest.raises(rb.FileFormatError, match=f"(?s)the contents do not describe a trajectory: .*(?:{message})"):
         rb.load_motion(file)
 
 

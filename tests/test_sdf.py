@@ -270,7 +270,7 @@ CLOSING = "<joint name='again' type='prismatic'><parent>world</parent><child>rod
         ({"extra": "<link/>"}, "the name of a link is None"),
         ({"extra": LOOSE}, "the joints of links 'a', 'b' form a cycle"),
         ({"extra": CLOSING}, "joint 'again' of type 'prismatic' closes a loop; expected a fixed, revolute"),
-        ({"extra": "<include merge='true'><uri>x</uri></include>"}, '<include> of .x. has merge="true"; expected no'),
+        ({"extra": "<include merge='true'><uri>x</uri></include>"}, '<include> of .x. has merge="true", which is not'),
         (
             {"extra": "<model name='n'><static>1</static><link name='a'/></model>"},
             "model 'n' is static, but it is part",

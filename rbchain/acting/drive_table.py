@@ -69,19 +69,19 @@ def _refuse_conflicts(drives: Sequence[OneJointDrive]) -> None:
     forces = [drive for drive in drives if isinstance(drive, (PrescribedForce, PID, ComputedTorque))]
     if len(prescribing) > 1:
         raise ArgumentError(
-            f"{prescribing[1].label()}: another drive already prescribes the motion of {place}; expected at most one. "
-            "Remove one of them"
+            f"{prescribing[1].label()}: another drive already prescribes the motion of {place}; remove one of the "
+            "two drives"
         )
     if prescribing and forces:
         raise ArgumentError(
             f"{forces[0].label()}: {type(prescribing[0]).__name__} prescribes the motion of {place}, so the force of "
-            "this drive has no effect; expected no other drive. Remove one of them"
+            "this drive has no effect; remove one of the two drives"
         )
     computed = [drive for drive in forces if isinstance(drive, ComputedTorque)]
     if len(computed) > 1:
         raise ArgumentError(
-            f"{computed[1].label()}: {place} already has a ComputedTorque, which determines its acceleration; expected "
-            "at most one. Remove one of them"
+            f"{computed[1].label()}: {place} already has a ComputedTorque, which determines its acceleration; remove "
+            "one of them"
         )
     compensating = [drive for drive in forces if isinstance(drive, ComputedTorque) or drive.gravity_compensation]
     if len(compensating) > 1:

@@ -143,9 +143,7 @@ Sensor = Encoder | VelocitySensor
 def flatten_sensor(model: Model, what: str, sensor: object, numbers: SampleNumbers, measured: set[int]) -> np.ndarray:
     """Return the codes of a sensor, and add the rows of the state that it measures to `measured`."""
     if not isinstance(sensor, (Encoder, VelocitySensor)):
-        raise ArgumentError(
-            f"{what}: sensors contains {excerpt(sensor)}; expected objects of Encoder or VelocitySensor"
-        )
+        raise ArgumentError(f"{what}: sensors contains {excerpt(sensor)}; expected Encoder or VelocitySensor objects")
     what = f"{what}: {sensor.label()}"
     i = dof_index(model, what, sensor.joint, sensor.dof)
     row = velocity = model.nq + i

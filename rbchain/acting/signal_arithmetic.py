@@ -47,7 +47,9 @@ class AddsSignals(Value):
 
     def __mul__(self, factor: npt.ArrayLike) -> Any:
         if isinstance(factor, AddsSignals):
-            raise ArgumentError("the product of two signals is not a signal; expected a number. Use UserForces")
+            raise ArgumentError(
+                "the product of two signals is not a signal; multiply a signal by a number, or use UserForces"
+            )
         number = finite_array("factor", factor, ArgumentError)
         terms = [term._replace(factor=number * term.factor) for term in _terms_of(self)]
         return _made(terms, multiple_of(_rest_of(self), number))

@@ -160,7 +160,7 @@ def _controllers(conditions: Conditions, sampled: Sequence[Sampled], drives: Seq
     if any(computed) and not (len(set(columns) & set(range(len(kinds)))) == sum(computed) == len(kinds)):
         raise ArgumentError(
             "linearize supports a Sampled ComputedTorque only if all degrees of freedom have one, because it depends "
-            "on the former outputs of the others; expected one for each of them, or PID"
+            "on the former outputs of the others; expected one for each degree of freedom, or PID"
         )
     numbers = SampleNumbers(conditions.batch)
     delay, latency = (

@@ -104,8 +104,8 @@ def refuse_outdated(samples):
     """Raise an ArgumentError if the stepper has other arrays now."""
     if samples.is_current[0] == 0:
         raise ArgumentError(
-            "the parameters or the random numbers of the stepper have changed in Python; expected its current arrays. "
-            "Call stepper.in_compiled_code() again"
+            "the parameters or the random numbers of the stepper have changed in Python since the call of "
+            "stepper.in_compiled_code(); call it again"
         )
 
 
@@ -117,7 +117,7 @@ def refuse_call(samples, count, duration):
             if samples.held[dof] == 1 and samples.tau[s, dof] != 0.0:
                 raise ArgumentError(
                     "tau is other than zero for a joint whose motion a drive prescribes, so it has no effect; "
-                    "expected zero. Set its tau to 0, or remove the drive"
+                    "set its tau to 0, or remove the drive"
                 )
     for s in range(samples.t.shape[0]):
         samples.pending[s] = 1 if samples.status[s] == DONE else 0
@@ -194,8 +194,8 @@ def step(samples, count):
     """
     if not samples.timing.step > 0.0:
         raise ArgumentError(
-            "the method chooses the length of its steps, so they cannot be counted; expected the duration. Use "
-            "compiled.advance"
+            "the method chooses the length of its steps, so they cannot be counted; use compiled.advance "
+            "with a duration"
         )
     if count < 1:
         raise ArgumentError("count is not positive; expected a number of steps of at least 1")

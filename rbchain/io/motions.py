@@ -107,7 +107,7 @@ def load_motion(path: str | Path) -> Trajectory:
     try:
         return _Reader(entries).motion(contents)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, RbchainError) as error:
-        raise FileFormatError(f"{path}: the contents do not describe a motion: {error}") from None
+        raise FileFormatError(f"{path}: the contents do not describe a trajectory: {error}") from None
 
 
 def _checked_path(path: str | Path) -> Path:

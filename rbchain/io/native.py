@@ -214,7 +214,7 @@ def _with_keyframes(model: Model, tables: Sequence[Mapping[str, Any]]) -> Model:
         where = f"keyframe {table.get('name')!r}"
         expect_keys(where, table, ("name", "q", "qd", "inputs"))
         if not isinstance(table.get("name"), str):
-            raise FileFormatError(f"{where}: expected a name, a string")
+            raise FileFormatError(f'{where}: its name is not a string; expected name = "..."')
         q, qd = (
             numbers(table.get(key, ()), f"{where}: {key}", (size,)) for key, size in (("q", model.nq), ("qd", model.nv))
         )
@@ -231,7 +231,7 @@ def _with_sensors(model: Model, tables: Sequence[Mapping[str, Any]]) -> Model:
     for table in tables:
         where, fields = f"sensor {table.get('name')!r}", dict(table)
         if not isinstance(name := fields.pop("name", None), str):
-            raise FileFormatError(f"{where}: expected a name, a string")
+            raise FileFormatError(f'{where}: its name is not a string; expected name = "..."')
         if table.get("kind") not in UNITS_OF_SENSORS:
             raise FileFormatError(f"{where}: its kind is {table.get('kind')!r}; expected one of {[*UNITS_OF_SENSORS]}")
         for key, known in (("joint", model.joint_names), ("body", model.body_names)):

@@ -138,7 +138,7 @@ def _immersion(where: str, given: Mapping[str, Any], units: FileUnits) -> Immers
     if units.units is not None and matrices:
         raise FileFormatError(
             f"{where}: immersion has {', '.join(matrices)}, but the file has other units than SI, and rbchain does not "
-            "convert these matrices; expected none of them. Write the file in SI"
+            "convert these matrices; write the file in SI units"
         )
     fields = {key: value for key, value in given.items() if key not in ADDED}
     for key, dimension in IMMERSION_MEASURES.items():

@@ -230,7 +230,7 @@ class Scope:
         uri = text_of(include, "uri")
         where = f"{self.path}: <include> of {uri!r}"
         if include.get("merge", "").lower() in TRUE:
-            raise FileFormatError(f'{where} has merge="true"; expected no merge. Copy its model instead')
+            raise FileFormatError(f'{where} has merge="true", which is not supported; copy its model into the file')
         path = Path(file_of(self.path, uri, may_be_renamed=False))
         path = _file_in(path) if path.is_dir() else path
         if not path.is_file():

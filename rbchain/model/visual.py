@@ -94,7 +94,7 @@ def checked_size(
     if not isinstance(pose, Pose):
         raise ModelError(f"pose of a {shape} is {pose!r}; expected a Pose, such as Pose((0, 0, 1))")
     if shape != "mesh" and (found <= 0.0).any():
-        raise ModelError(f"size of a {shape} is {found.tolist()}; expected more than zero")
+        raise ModelError(f"size of a {shape} is {found.tolist()}; expected positive numbers")
     if not isinstance(file, str) or (shape == "mesh") != bool(file):
         expected = "the path of a file" if shape == "mesh" else "none, because only a mesh has a file"
         raise ModelError(f"file of a {shape} is {file!r}; expected {expected}")

@@ -121,8 +121,7 @@ def continued(
     if wrong:
         raise ArgumentError(
             f"{wrong[0]} is {excerpt(given[wrong[0]])}, but continue_from continues a trajectory with its own "
-            f"{wrong[0]}; expected no {wrong[0]}. Start a new simulation from motion.end_q and motion.end_qd "
-            "to change it"
+            f"{wrong[0]}; omit {wrong[0]}. To change it, start a new simulation from motion.end_q and motion.end_qd"
         )
     of_call = checked_options_of_call(options)
     step = None if isinstance(before.settings, AdaptiveStepSettings) else before.settings.step

@@ -128,7 +128,7 @@ def episodes_of(study: Any, model: Model, request: Request, shape: tuple[int, ..
     if different:
         raise ArgumentError(
             f"study has another model than the stepper: {different} differs; expected the same mechanism. Make the "
-            "stepper from the model of the study, or from one that `vary` of it returns"
+            "stepper from the model of the study, or from one that its `vary` returns"
         )
     if episodes.seed != seed:
         raise ArgumentError(
@@ -139,8 +139,8 @@ def episodes_of(study: Any, model: Model, request: Request, shape: tuple[int, ..
         for name in ("drives", "forces"):
             if not is_same([*getattr(request, name)], [*getattr(episodes, name)]):
                 raise ArgumentError(
-                    f"study varies drives or forces, but has other {name} than the stepper; expected the same ones. "
-                    f"Give model.stepper the {name} of the study"
+                    f"study varies drives or forces, but has other {name} than the stepper; expected the same. "
+                    f"Pass the {name} of the study to model.stepper"
                 )
         if len(shape) > 1:
             raise ArgumentError(

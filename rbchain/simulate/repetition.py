@@ -35,7 +35,7 @@ class Repetition(Stepper):
         if drawn.status[0] != int(Status.DONE):
             raise ArgumentError(
                 f"episode {episode} of sample {sample} has the status {Status(drawn.status[0]).name}, because its "
-                "draws are invalid; expected an episode with a motion"
+                "draws are invalid; choose an episode with valid draws"
             )
         self._numbers[self._row], self._episodes[self._row] = sample, episode - 1
         draws = draws_of(study, None, np.empty(0, np.int64), self._episodes)

@@ -58,7 +58,7 @@ class Replays(SampleStates):
             If it belongs to another stepper.
         """
         if not isinstance(snapshot, Snapshot):
-            raise ArgumentError(f"snapshot is {excerpt(snapshot)}; expected what Stepper.save has returned")
+            raise ArgumentError(f"snapshot is {excerpt(snapshot)}; expected a Snapshot from Stepper.save")
         if snapshot.stepper != self._identity:
             raise ArgumentError("snapshot was saved by another stepper; expected one that this stepper has saved")
         is_same = snapshot.model is self._model and snapshot.draws is self._draws

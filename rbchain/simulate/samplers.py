@@ -61,6 +61,6 @@ def _refuse_stops_between_steps(
             raise ArgumentError(
                 f"Sampled: delay or latency differs between samples, and the {name} {worst:.9g} s is not a multiple of "
                 f"the step, {step:g} s. With fixed steps, these times, the periods, phases and saved times must be "
-                "multiples of the step; expected that, or one delay and one latency. Use a shorter step, or method "
-                '"rk45" or "rosenbrock"'
+                "multiples of the step. Use a shorter step, equal delays and latencies, or an adaptive method such as "
+                '"rk45"'
             )

@@ -228,7 +228,7 @@ def refuse_events(events: Sequence[Any], method: Method) -> None:
     if not method.has_events and len(events) > 0:
         raise ArgumentError(
             f'events is not empty, but method "{method.name}" does not compute accurate states within its steps, which '
-            'events require; expected no events. Use method "rosenbrock"'
+            'events require; remove events, or use method "rosenbrock"'
         )
 
 

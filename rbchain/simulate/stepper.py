@@ -122,7 +122,7 @@ class Stepper(CompiledSteps):
         if self._request.method.is_adaptive:
             raise ArgumentError(
                 f'method "{self._request.method.name}" chooses the length of its steps, so they cannot be counted; '
-                "expected the duration. Use stepper.advance(duration)"
+                "use stepper.advance(duration)"
             )
         try:
             count = whole_number("count", count, ArgumentError, least=1, most=int(MAX_FIXED_STEPS))

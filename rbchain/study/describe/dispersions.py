@@ -180,7 +180,7 @@ class Dispersion(Described):
         of, is_factor = self.distribution, self.how == "multiply"
         if is_factor and isinstance(of, Normal | TruncatedNormal) and "mean" not in of.model_fields_set:
             raise ValueError(
-                'how is "multiply", but the distribution has no mean; expected the mean factor, as mean = 1.0'
+                'how is "multiply", but the distribution has no mean; expected the mean factor, such as mean = 1.0'
             )
         return self
 

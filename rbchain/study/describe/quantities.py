@@ -172,7 +172,7 @@ def first_occurrence(measure: Measure, motion: Trajectory) -> EventRecord:
     if not isinstance(measure.event, int) or measure.event >= len(motion.events):
         raise StudyError(
             f"event is {measure.event!r}, and the trajectory has {len(motion.events)} events; expected the number "
-            "of one, counted from 0. Only a study knows the names of events"
+            "of an event, counted from 0. Only a study knows the names of events"
         )
     return motion.events[measure.event]
 

@@ -77,7 +77,7 @@ class Simulations:
             raise StudyError(
                 f"the method needs more than the {self.limit:,} simulations that it may use: {self.count:,} are done, "
                 f"and the nearest margin to a failure is {self._nearest():g} ({self.measure!r}, threshold "
-                f"{self.threshold:g}); expected more. Increase simulations"
+                f"{self.threshold:g}); increase simulations"
             )
         values = self.plan.drawn.values(points)
         measured, status = self._simulated(values)
