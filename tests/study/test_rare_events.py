@@ -227,6 +227,28 @@ def test_margins_with_few_values_do_not_bias_subset_simulation():
 # --- studies ----------------------------------------------------------------------------------------------------------
 
 
+def stopped_at_the_threshold(u):
+    """The distance from a stop that 20 % of the samples reach, and that breaks beyond 2 standard deviations."""
+    return np.where(u[:, 0] > 2.0, -1.0, np.maximum(stats.norm.isf(0.2) - u[:, 0], 0.0))
+
+
+@pytest.mark.parametrize("method", [subset_simulation, with_stages_of_300])
+def test_samples_at_the_threshold_are_no_failures(method):
+    settings = {"samples": 300} if method is subset_simulation else {}
+    exact = stats.norm.sf(2.0)
+    found = method(stopped_at_the_threshold, dimension=2, seed=1, **settings)
+    assert found.interval[0] < exact < found.interval[1]
+    never_fails = lambda u: np.maximum(stats.norm.isf(0.3) - u[:, 0], 0.0)  # noqa: E731
+    with pytest.raises(rb.StudyError, match="no sample is closer|do not come closer"):
+        method(never_fails, dimension=2, seed=1, **settings)
+
+
+def test_no_estimate_of_a_probability_exceeds_one():
+    found = form(lambda u: u[:, 0] - 1.5, dimension=2, seed=1, wanted=0.2, limit=2000)
+    assert found.value <= 1.0
+    assert found.interval[0] < stats.norm.cdf(1.5) <= found.interval[1]
+
+
 def total(model, motion):
     x, y, _ = np.moveaxis(model.gravity, -1, 0)
     return x + y

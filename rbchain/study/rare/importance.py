@@ -236,7 +236,7 @@ def estimate_from(
     if variation > wanted and more >= 2:
         rest = mixture.sample(seed, REST, more)
         u, weights = np.concatenate([u, rest]), np.concatenate([weights, _weights(margins(rest), mixture, rest)])
-    value, squares = float(weights.mean()), (weights - weights.mean()) ** 2
+    value, squares = min(float(weights.mean()), 1.0), (weights - weights.mean()) ** 2
     variation = _variation(weights)
     effective = squares.sum() ** 2 / max((squares**2).sum(), 1e-300) if math.isfinite(variation) else 1.0
     interval = lognormal_interval(value, variation, effective)
@@ -280,8 +280,9 @@ def _smallest_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float, sp
             "importance sampling; expected a measure that shows how close a sample is to a failure. Use "
             "method='monte_carlo'"
         )
-    high = math.log(min(largest, 10.0 * float(finite.max())))
-    low = high - 30.0
+    scale = math.log(10.0) + math.log(float(finite.max()))
+    high = min(math.log(largest), scale)
+    low = min(high, scale - 30.0)  # samples at the threshold allow any sigma
     for _ in range(40):
         middle = (low + high) / 2
         logarithms = _log_indicator(found, math.exp(middle)) - log_ratio

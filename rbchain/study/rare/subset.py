@@ -68,12 +68,13 @@ def subset_simulation(margins: Margins, dimension: int, seed: int, samples: int)
     stages: list[Stage] = []
     while True:
         bound = _next_bound(level.margins, stages)
-        below = level.margins <= bound if bound > 0.0 else level.margins < 0.0
+        is_last = bound < 0.0
+        below = level.margins < 0.0 if is_last else level.margins <= bound
         share = below.mean()
         np.add.at(contributions, level.families, (below - share) / (share * below.size))
         logarithm += math.log(share)
-        stages.append(Stage(below.size, bound, float(share)))
-        if bound == 0.0:
+        stages.append(Stage(below.size, max(bound, 0.0), float(share)))
+        if is_last:
             break
         if logarithm < math.log(LEAST):
             raise StudyError(
@@ -90,15 +91,14 @@ def subset_simulation(margins: Margins, dimension: int, seed: int, samples: int)
 
 
 def _next_bound(margins: np.ndarray, stages: list[Stage]) -> float:
-    """Return the margin that the wanted share of samples does not exceed; 0 if so many are failures.
+    """Return the margin that the wanted share of samples does not exceed; it is negative in the last stage.
 
-    Many samples may have the same margin. Then the bound is the next smaller one, if there is one.
+    Many samples may have the same margin. Then the bound is the next smaller one, if there is one. A sample at the
+    threshold, whose margin is 0, is no failure.
     """
     ordered = np.sort(margins)
     bound = ordered[max(1, round(SHARE * margins.size)) - 1]
-    if bound < 0.0:
-        return 0.0
-    if (margins <= bound).mean() > 0.5:
+    if bound >= 0.0 and (margins <= bound).mean() > 0.5:
         smaller = ordered[ordered < bound]
         if not smaller.size:
             raise StudyError(
@@ -107,7 +107,7 @@ def _next_bound(margins: np.ndarray, stages: list[Stage]) -> float:
                 "measure that shows how close a sample is to a failure"
             )
         bound = smaller[-1]
-    return float(max(bound, 0.0))
+    return float(bound)
 
 
 def _conditional_samples(
