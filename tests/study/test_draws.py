@@ -102,6 +102,11 @@ def test_discrete_values_occur_with_their_probabilities():
     assert set(Discrete(values=[2.0, 3.0]).ppf(np.array([0.2, 0.7]))) == {2.0, 3.0}
 
 
+def test_discrete_values_of_probability_zero_never_occur():
+    ends = np.array([0.0, 1.0])  # levels of the design of Morris
+    assert Discrete(values=[9.0, 1.0, 9.0, 2.0, 9.0], probabilities=[0.0, 0.4, 0.0, 0.6, 0.0]).ppf(ends).tolist() == [1, 2]
+
+
 def plan_of(model, vary, **keys):
     """A plan of a thousand motions in which these dispersions vary."""
     given = {"model": model, "samples": 1000, "vary": vary, "simulate": {"duration": 1.0}}

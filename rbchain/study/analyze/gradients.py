@@ -138,10 +138,11 @@ def compute_gradients(
     _check(plan)
     moments = np.array([column.distribution.moments() for column in plan.drawn.columns])
     for column, (mean, std) in zip(plan.columns, moments, strict=True):
-        if not (np.isfinite(mean) and np.isfinite(std) and std > 0.0):
+        if not (np.isfinite(mean) and np.isfinite(std) and mean + std / STEPS_PER_STD != mean):
             raise StudyError(
-                f"the mean of {column!r} is {mean:g} and its standard deviation is {std:g}, where nan means unknown; "
-                "a gradient needs finite numbers and a standard deviation above 0. Use another distribution"
+                f"the mean of {column!r} is {mean:g} and its standard deviation is {std:g}, where nan means unknown; a "
+                "gradient needs finite numbers and a standard deviation above 0 and above the round-off of the mean. "
+                "Use another distribution"
             )
     means, stds = moments.T
     steps = (means + stds / STEPS_PER_STD) - means  # so that round-off does not change the differences

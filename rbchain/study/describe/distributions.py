@@ -355,7 +355,8 @@ class Discrete(Distribution):
 
     def ppf(self, u: npt.ArrayLike) -> np.ndarray:
         p = np.full(self.values.size, 1.0 / self.values.size) if self.probabilities is None else self.probabilities
-        return self.values[np.minimum(np.searchsorted(np.cumsum(p), u), self.values.size - 1)]
+        values, p = self.values[p > 0.0], p[p > 0.0]
+        return values[np.minimum(np.searchsorted(np.cumsum(p), u), values.size - 1)]
 
     def moments(self) -> tuple[float, float]:
         mean = np.average(self.values, weights=self.probabilities)
