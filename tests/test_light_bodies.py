@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import rbchain as rb
 
@@ -182,6 +183,44 @@ def fingers(link=NOTHING, coupled=True):
     )
     builder.add_constraint(rb.CouplerConstraint("mimic", joint="right", other="rod" if coupled else "left", ratio=-1.0))
     return builder
+
+
+def screw_press(offset=0.1, pitch=0.02, tilt=0.0, ratio=0.3):
+    """A screw with a light nut on it, which a gear couples to a slide."""
+    builder = rb.ModelBuilder(gravity=(0.5, 0, -9.81))
+    heavy = rb.Inertia(2.0, cg=(offset, 0, 0), inertia=(0.1, 0.1, 0.1))
+    turned = rb.Pose((0.1, 0, 0), Rotation.from_euler("y", tilt).as_matrix())
+    nut = rb.Inertia(1e-8, inertia=1e-9 * np.eye(3))
+    builder.add_body("screw", joint=rb.Screw((0, 0, 1), pitch=pitch), inertia=heavy)
+    builder.add_body("nut", parent="screw", joint=HINGE, placement=turned, inertia=nut)
+    builder.add_body("slide", joint=UP, inertia=rb.Inertia(3.0))
+    builder.add_constraint(rb.CouplerConstraint("gear", joint="slide", other="nut", ratio=ratio))
+    return builder.build()
+
+
+@plain
+@pytest.mark.parametrize(
+    ("field", "argument"),
+    [
+        ("cg", "offset"),
+        ("pitch", "pitch"),
+        ("placement_rotation", "tilt"),
+        ("constraint_ratio", "ratio"),
+    ],
+)
+def test_each_parameter_can_be_the_only_one_that_varies(field, argument):
+    """The batch has two axes, of which the parameter has the first one and the damping the second one."""
+    values = [0.1, 0.2, 0.4]
+    models = [screw_press(**{argument: value}) for value in values]
+    damping = np.broadcast_to([[0.0], [0.5]], (2, 3))
+    many = models[0].vary(**{field: np.stack([getattr(model, field) for model in models])[:, None], "damping": damping})
+    q, qd = np.full((3, 2, 3), 0.1), np.full((3, 2, 3), 0.2)
+    q[..., 2], qd[..., 2] = 0.3 * q[..., 1], 0.3 * qd[..., 1]
+    found = many.forward_dynamics(q, qd, 0.0, passive=True)
+    for k, model in enumerate(models):
+        for j in range(2):
+            expected = model.replace(damping=damping[j]).forward_dynamics(q[k, j], qd[k, j], 0.0, passive=True)
+            np.testing.assert_allclose(found[k, j], expected, rtol=1e-8, atol=1e-8)
 
 
 @plain

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.tree.layout import TOPOLOGY_PARENT
-from .description import CONSTRAINT_FIELDS, ConstraintPlace, Description, some_samples
+from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, ConstraintPlace, Description, some_samples
 from .massless import INDEPENDENT, SAMPLES_AT_ONCE, least_articulated_inertias
 from .topology import Dofs, dofs_of, topology_of
 
@@ -25,6 +25,12 @@ LIGHT = 1e-5
 SMALLEST_ADDED = {"float64": 1e-6, "float32": 1e-4}
 #: Added inertia of massless bodies, as a fraction of the largest inertia.
 ADDED_TO_MASSLESS = 1e-4
+#: Fields of a Description that added inertias depend on.
+FIELDS = (
+    *("mass", "cg", "inertia", "rotor_inertia", "gear_ratio", "axis", "pitch"),
+    *("placement_rotation", "placement_translation", "fluid_density", "added_mass", "added_volume"),
+    *("constraint_point_a", "constraint_point_b", "constraint_ratio"),
+)
 #: A point is on the axis of a joint if its distance is below this fraction of its distance from the joint.
 ON_AXIS = 1e-12
 
@@ -60,10 +66,9 @@ def added_inertias(description: Description, precision: str) -> np.ndarray:
     The inertia of each sample depends on its own parameters only. It is the geometric mean of the own inertia and the
     largest one in the loops.
     """
-    d, dofs = description, dofs_of(description)
-    loops = _loops_of(d, dofs)
-    largest = _largest_inertias(d, dofs, loops)
-    batch = largest.shape[:-1]
+    d, dofs = _with_one_sample_of_other_fields(description), dofs_of(description)
+    batch = np.broadcast_shapes(*(_batch_of(d, name) for name in FIELDS))
+    largest = np.broadcast_to(_largest_inertias(d, dofs, _loops_of(d, dofs)), (*batch, dofs.body.size))
     in_doubt = (_own_inertias(d, dofs) < LIGHT * largest) & (largest > 0.0) & ~_spins_freely(d, dofs)
     added = np.zeros((int(np.prod(batch)), largest.shape[-1]))
     suspects = np.flatnonzero(np.broadcast_to(in_doubt, largest.shape).reshape(added.shape).any(-1))
@@ -77,6 +82,20 @@ def added_inertias(description: Description, precision: str) -> np.ndarray:
             is_light = (own < LIGHT * heavy) & np.broadcast_to(in_doubt, largest.shape).reshape(added.shape)[some]
             added[some] = np.where(is_light, found, 0.0)
     return added.reshape(largest.shape)
+
+
+def _with_one_sample_of_other_fields(d: Description) -> Description:
+    """Return the description with batch axes of `FIELDS` only, so that its samples are the samples of the result."""
+    changed = {}
+    for name in (name for name in VARIABLE_FIELDS if name not in FIELDS):
+        values, batch = getattr(d, name), _batch_of(d, name)
+        changed[name] = values[(0,) * len(batch)] if values.size else np.zeros(values.shape[len(batch) :])
+    return d.replaced(changed)
+
+
+def _batch_of(d: Description, name: str) -> tuple[int, ...]:
+    values = getattr(d, name)
+    return values.shape[: values.ndim - len(VARIABLE_FIELDS[name])]
 
 
 def _spins_freely(d: Description, dofs: Dofs) -> np.ndarray:
@@ -144,7 +163,8 @@ def _largest_inertias(d: Description, dofs: Dofs, loops: _Loops) -> np.ndarray:
     kinds = np.array(d.dof_types)
     armature = d.rotor_inertia * d.gear_ratio**2
     size = np.trace(d.inertia, axis1=-2, axis2=-1) + d.mass * np.square(d.cg).sum(-1)
-    batch = np.broadcast_shapes(size.shape[:-1], armature.shape[:-1], *(x.shape[:-1] for x in _lengths(d)))
+    numbers = (size, armature, d.constraint_ratio, *_lengths(d))
+    batch = np.broadcast_shapes(*(x.shape[:-1] for x in numbers))
     found = np.zeros((*batch, kinds.size))
     for number, own in enumerate(loops.members):
         bodies = np.unique(dofs.body[own])
