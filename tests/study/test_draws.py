@@ -104,7 +104,8 @@ def test_discrete_values_occur_with_their_probabilities():
 
 def test_discrete_values_of_probability_zero_never_occur():
     ends = np.array([0.0, 1.0])  # levels of the design of Morris
-    assert Discrete(values=[9.0, 1.0, 9.0, 2.0, 9.0], probabilities=[0.0, 0.4, 0.0, 0.6, 0.0]).ppf(ends).tolist() == [1, 2]
+    distribution = Discrete(values=[9.0, 1.0, 9.0, 2.0, 9.0], probabilities=[0.0, 0.4, 0.0, 0.6, 0.0])
+    assert distribution.ppf(ends).tolist() == [1.0, 2.0]
 
 
 def plan_of(model, vary, **keys):

@@ -239,7 +239,7 @@ def test_samples_at_the_threshold_are_no_failures(method):
     found = method(stopped_at_the_threshold, dimension=2, seed=1, **settings)
     assert found.interval[0] < exact < found.interval[1]
     never_fails = lambda u: np.maximum(stats.norm.isf(0.3) - u[:, 0], 0.0)  # noqa: E731
-    with pytest.raises(rb.StudyError, match="no sample is closer|do not come closer"):
+    with pytest.raises(rb.StudyError, match=r"no sample is closer|do not come closer"):
         method(never_fails, dimension=2, seed=1, **settings)
 
 
