@@ -94,7 +94,7 @@ def _next_bound(margins: np.ndarray, stages: list[Stage]) -> float:
     """Return the margin that the wanted share of samples does not exceed; it is negative in the last stage.
 
     Many samples may have the same margin. Then the bound is the next smaller one, if there is one. A sample at the
-    threshold, whose margin is 0, is no failure.
+    threshold, whose margin is 0, is not a failure.
     """
     ordered = np.sort(margins)
     bound = ordered[max(1, round(SHARE * margins.size)) - 1]
