@@ -27,15 +27,15 @@ OF_FRAMES, OF_MODEL = ("pose", "jacobian", "jacobian_derivative"), ("mass_matrix
 class Needs(Value):
     """Quantities of the model that a function of `Sampled` receives.
 
-    rbchain computes each of them once in each period, from the measured positions and velocities. The function gets
-    them in its argument `computed`, a named tuple of arrays, which is the last one, or the last one before `out` in a
-    compiled function. A compiled function gets the arrays of one sample. A function in plain Python gets the arrays of
-    the whole batch, whose shapes begin with (...).
+    rbchain computes each of them once in each period, from the measured positions and velocities. The function
+    receives them as a named tuple of arrays in its argument `computed`: the last argument, or the last before `out` in
+    a compiled function. A compiled function gets the arrays of one sample. A function in plain Python gets the arrays
+    of the whole batch, whose shapes begin with (...).
 
     Parameters
     ----------
     pose : str or sequence of str, optional
-        A body or frame, or m of these: `computed.translation` (..., 3) in m, and `computed.rotation` (..., 3, 3). Of
+        A body or frame, or m of these: `computed.translation` (..., 3) in m, and `computed.rotation` (..., 3, 3). For
         several frames: (..., m, 3) and (..., m, 3, 3).
     jacobian : str or sequence of str, optional
         `computed.jacobian` (..., 6, nv) or (..., m, 6, nv): the result of `Model.jacobian`.
@@ -55,8 +55,8 @@ class Needs(Value):
     Raises
     ------
     ArgumentError
-        If nothing is needed, or a field has a value of the wrong type. From `Model.simulate`, if compiled functions and
-        drives use several models besides "own".
+        If no quantity is requested, or a field has a value of the wrong type. From `Model.simulate`, if compiled
+        functions and drives use several models besides "own".
 
     Examples
     --------

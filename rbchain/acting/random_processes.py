@@ -252,7 +252,7 @@ def sea_state(
         it, and the elevation is Gaussian.
     seed, channel : int, optional
         As in `RandomSignal`. All waves of a sample belong to the same sea, unless they have a channel: elevation,
-        velocities and accelerations fit together. Give a swell that is independent of the wind sea a channel.
+        velocities and accelerations fit together. Give an independent swell its own channel.
 
     Returns
     -------
@@ -263,7 +263,7 @@ def sea_state(
     The frequencies are between 0.4 and 5 times the frequency of the peak. The spectrum is scaled so that the
     significant wave height is exact for any gamma. The motion of the water decreases with depth by
     exp(-w^2 depth / g), with the angular frequency w and g = 9.80665 m/s^2. The equations hold if the sea is deeper
-    than half of the longest wave length, and for depths below the troughs. Velocities at depth 0 contain all waves
+    than half of the longest wavelength, and for depths below the troughs. Velocities at depth 0 contain all waves
     up to the highest frequency.
 
     References

@@ -192,8 +192,8 @@ def linearize(
         body axes, and a force of a constraint has the rows of `constraint_forces`. The default is the positions and
         velocities of all degrees of freedom.
     drives, forces : lists
-        As for `accelerations`, and `Sampled` controllers. By default, the drives of the model act. `UserForces` must
-        have derivatives.
+        As for `accelerations`, and in addition `Sampled` controllers. By default, the drives of the model act.
+        `UserForces` must have derivatives.
     t : float or (...) array, s
         Time of each sample, from 0, at which the signals are evaluated.
     integrals : float or (..., m) array, rad s or m s

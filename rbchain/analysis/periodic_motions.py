@@ -118,8 +118,8 @@ def periodic(
     q_guess, qd_guess : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
         State of each sample at the time 0, at which the search starts. The defaults are the neutral positions, at rest.
     period : float, s, optional
-        Period of the forces, or a multiple of it. If no force depends on the time, the motion with this period, such as
-        a free oscillation with the matching amplitude.
+        Period of the forces, or a multiple of it. If no force depends on the time, the period of the motion, such as a
+        free oscillation with the matching amplitude.
     period_guess : float or (...) array, s, optional
         Instead of `period`, if no force depends on the time: where the search for the period of each sample starts.
     tau, drives, forces
@@ -139,8 +139,8 @@ def periodic(
     Raises
     ------
     ArgumentError
-        If a shape does not fit, a drive or a force is not supported, or the model has constraints. If the forces do not
-        repeat after the period, or depend on the time while the period is unknown.
+        If a shape does not fit, a drive or a force is not supported, or the model has constraints; also if the forces
+        do not repeat after the period, or depend on the time while the period is unknown.
 
     Notes
     -----

@@ -107,7 +107,7 @@ class StepperArrays(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A copy of the state of all samples: the arrays of the same names of a StepperArrays."""
+    """A copy of the state of all samples. Its arrays have the same names as the arrays of StepperArrays."""
 
     q: np.ndarray
     qd: np.ndarray

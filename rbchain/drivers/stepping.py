@@ -204,7 +204,7 @@ def step(samples, count):
 
 @kernel
 def advance(samples, duration):
-    """Simulate all samples that can continue for a duration, as `Stepper.advance` does with adaptive methods.
+    """Advance all samples that can continue by a duration, as `Stepper.advance` does with adaptive methods.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def _begin_again(stepper: Stepper, samples: np.ndarray, rng: np.random.Generator
 class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """A Gymnasium vector environment whose environments are the samples of a stepper.
 
-    The functions are NumPy functions of the whole batch of n samples, and get the stepper as their first argument.
+    The functions are NumPy functions of the whole batch of n samples. Their first argument is the stepper.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     Notes
     -----
     If a sample fails, its episode is truncated, and infos["status"] contains its status, as the integer of a
-    `rbchain.Status`. The observation is the one of the last valid state. An event with `stop=True` terminates the
+    `rbchain.Status`. The observation belongs to the last valid state. An event with `stop=True` terminates the
     episode. Pass `on_failure="ignore"` to `model.stepper`, unless you want warnings.
 
     With `seed`, `reset` restores the stepper to its first state, and seeds `np_random`. So the same seed and actions
@@ -85,7 +85,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     Examples
     --------
-    Pendulums that are turned up by a torque:
+    Pendulums that a torque swings up:
 
     >>> import numpy as np, rbchain as rb
     >>> from rbchain.envs import VectorEnv

@@ -49,8 +49,9 @@ class Derivatives(Attributes):
             Row i belongs to tau[i]. Derivatives with respect to q are on the tangent space, in the directions of the
             velocities: column j is d tau / ds at `integrate(q, s e_j)`, as in Pinocchio. dtau_dqdd is the mass matrix.
             With closed loops, the shape is (..., a, nv) with the number a of actuated dofs, in the order of `actuated`.
-            The three derivatives hold together, for changes of q, qd and qdd that satisfy the constraints and their
-            derivatives. If there are more motors than degrees of freedom, they belong to the forces of minimum norm.
+            The three derivatives are valid only together, for changes of q, qd and qdd that satisfy the constraints
+            and their time derivatives. If there are more motors than degrees of freedom, they belong to the forces of
+            minimum norm.
 
         Raises
         ------

@@ -37,7 +37,7 @@ class Target(Value):
     rotation : (..., 3, 3) array, quaternion [x, y, z, w], or SciPy Rotation, optional
         Rotation from the axes of the frame to world axes.
     axis : (3,) array, optional
-        The axis that `direction` or `look_at` concerns, in the axes of the frame. Any length except zero.
+        The axis to which `direction` or `look_at` applies, in the axes of the frame. Any length except zero.
     direction : (..., 3) array, optional
         Direction of the axis in world axes, of any length except zero. The frame may turn about it.
     look_at : (..., 3) array, m, optional
@@ -52,7 +52,7 @@ class Target(Value):
     ------
     ArgumentError
         If nothing is given, or more than one of `rotation`, `direction` and `look_at`; if `axis` is missing or not
-        used; or if a shape, a rotation or a weight is not possible. Positions that are not finite are allowed: their
+        used; or if a shape, a rotation or a weight is invalid. Positions that are not finite are allowed: their
         samples have no solution.
 
     Examples

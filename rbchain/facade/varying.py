@@ -17,7 +17,7 @@ class Varying(Attributes):
     """Methods of Model that change its parameters."""
 
     def vary(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: Unpack[VariedFields]) -> Self:
-        """Return a model with other parameters than its design, which may differ between the samples of a batch.
+        """Return a model whose parameters differ from its design, and may differ between the samples of a batch.
 
         Controllers do not know the new values, whether they differ between samples or not: the `nominal` model of the
         result is the nominal model of this model. Use `replace` to change the design.

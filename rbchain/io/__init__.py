@@ -42,9 +42,9 @@ def load(
     Parameters
     ----------
     path : str or Path
-        The file, with the ending `.urdf`, `.sdf`, `.world` (SDF), `.xml` or `.toml`. A file with the ending `.xacro` is
-        read as URDF. Or the name of a module of the package
-        robot_descriptions (extra `robots`), such as "panda_description", which downloads the files of this robot.
+        The file, with the ending `.urdf`, `.xacro` (URDF), `.sdf`, `.world` (SDF), `.xml` or `.toml`. Or the name of a
+        module of the package robot_descriptions (extra `robots`), such as "panda_description", which downloads the
+        files of this robot.
     base : joint, optional
         For URDF and SDF only: the joint between the world and the root link, such as `rbchain.Free()`. By default the
         root link is fixed to the world. An SDF file may contain this joint.
@@ -159,7 +159,7 @@ def save(model: Model, path: str | Path) -> None:
     Raises
     ------
     FileFormatError
-        If rbchain does not write files with this ending, or the format does not have a joint of the model; for MJCF,
+        If rbchain does not write files with this ending, or the format does not support a joint of the model; for MJCF,
         also if MuJoCo does not accept the inertia of a body.
     ModelError
         If the model is a batch of samples.

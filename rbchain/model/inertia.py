@@ -118,7 +118,7 @@ class Inertia(Value):
         mass : float, kg
             Mass of the rod; give either `mass` or `density`.
         density : float, kg/m
-            Mass per length.
+            Mass per unit length.
         axis : (3,) array
             Direction of the rod in body axes; any length.
         cg : (3,) array, m

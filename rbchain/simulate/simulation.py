@@ -109,19 +109,23 @@ def simulate(
     duration : float, s
         Duration of the simulated motion. It has no default.
     method : "rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit" or "moreau", optional
-        "rk45", the default: the fifth-order method of Dormand and Prince. Each sample has its own step size.
-        "dop853": the eighth-order method of Dormand and Prince, for motions that are smooth and not stiff, at small
-        tolerances. Each sample has its own step size. Does not support contacts, dry friction or hard stops.
-        "rosenbrock": the linearly implicit fifth-order method Rodas5P, for stiff systems. Each sample has its own step
-        size. The method is implicit in all forces. Each step computes a Jacobian and solves linear systems. It locates
-        impacts and changes between sticking and sliding, as "rk45" does. "radau": the implicit Radau IIA method of
-        order 9, for stiff systems at small tolerances. Each sample has its own step size. Does not support events,
-        contacts, dry friction or hard stops. "rk4": the classical fourth-order method with steps of `step`.
-        "implicit": the linearly implicit Euler method, of first order, with steps of `step`. It is implicit in passive
-        joint forces and in the gains kp and kd of `PID`, so these may be stiff. It is explicit in all other
-        forces, including drag. MuJoCo's "implicitfast" treats damping the same way. "moreau": Moreau's midpoint scheme
-        for `DryFriction`, `HardStops` and contacts, with steps of `step`. It is implicit in the same forces as
-        "implicit". Impacts and friction are of first order in the step.
+        With "rk45", "dop853", "rosenbrock" and "radau", each sample has its own step size. "rk4", "implicit" and
+        "moreau" take steps of `step`.
+
+        * "rk45" (default): the fifth-order method of Dormand and Prince.
+        * "dop853": the eighth-order method of Dormand and Prince, for motions that are smooth and not stiff, at small
+          tolerances. Does not support contacts, dry friction or hard stops.
+        * "rosenbrock": the linearly implicit fifth-order method Rodas5P, for stiff systems. The method is implicit in
+          all forces. Each step computes a Jacobian and solves linear systems. Like "rk45", it locates impacts and
+          changes between sticking and sliding.
+        * "radau": the implicit Radau IIA method of order 9, for stiff systems at small tolerances. Does not support
+          events, contacts, dry friction or hard stops.
+        * "rk4": the classical fourth-order Runge-Kutta method.
+        * "implicit": the linearly implicit Euler method, of first order. It is implicit in passive joint forces and in
+          the gains kp and kd of `PID`, so these may be stiff. It is explicit in all other forces, including drag.
+          MuJoCo's "implicitfast" treats damping the same way.
+        * "moreau": Moreau's midpoint scheme for `DryFriction`, `HardStops` and contacts. It is implicit in the same
+          forces as "implicit". Impacts and friction are of first order in the step.
     tau : float or (..., nv) array, N m or N
         Constant joint forces, zero by default. They are added to the forces of the drives. The array must fit into the
         batch of the initial states and the model. Joint forces that change with time are signals, as in

@@ -288,17 +288,17 @@ class Stepper(CompiledSteps):
             New parameters of these samples, as for `Model.vary`, such as `{"link2.mass": m}` or `mass=...`. They remain
             until they are changed again. By default the parameters do not change.
         q, qd, tau : (nq,), (nv,) arrays, or (samples, ...), optional
-            New states and joint forces of these samples. By default the ones with which the stepper was made.
+            New states and joint forces of these samples. By default, those with which the stepper was made.
         study : Study, optional
             Draws all parameters, states and joint forces of these samples from the distributions of the study, with no
-            other arguments. Its seed has to be the seed of the stepper. A sample with invalid draws keeps its
+            other arguments. Its seed must be the seed of the stepper. A sample with invalid draws keeps its
             parameters and gets the status INVALID_PARAMETERS, or NOT_ASSEMBLED, until it is reset again.
 
         Raises
         ------
         ArgumentError
-            If an array has the wrong shape, a quaternion is not of norm 1, or a state violates the constraints, or if
-            the study does not fit the stepper.
+            If an array has the wrong shape, a quaternion does not have norm 1, or a state violates the constraints, or
+            if the study does not fit the stepper.
         ModelError
             If a parameter does not exist or is impossible.
         StudyError

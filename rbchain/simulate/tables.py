@@ -25,7 +25,8 @@ def to_xarray(motion: Trajectory) -> xarray.Dataset:
     """Return the trajectory as an xarray.Dataset, with names and units of the coordinates (extra `study`).
 
     It contains `q`, `qd`, the actuator forces `tau`, and `contact_forces` along `contact` and `axis`. `event_count` is
-    the number of occurrences of each event, and `event_time` has the times of the recorded ones along `occurrence`.
+    the number of occurrences of each event, and `event_time` contains the times of the recorded occurrences along
+    `occurrence`.
 
     Examples
     --------

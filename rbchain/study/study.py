@@ -71,7 +71,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
     correlate : sequence of Correlation
         Correlations of random inputs.
     drives : sequence of drives, optional
-        Without them, the drives of the model act; with `drives=[]`, none does.
+        By default, the drives of the model; `drives=[]` means none.
     forces, events : sequences
         As for `Model.simulate`.
     measures : sequence of Measure or dict

@@ -189,8 +189,8 @@ class GivenValues(Design):
     Parameters
     ----------
     values : (m, columns) array, or xarray.DataArray or pandas.DataFrame with the names of the columns
-        The values of each sample, in their units (`Study.inputs`), as for `Study.evaluate`. The study uses the first
-        rows if they are more than its samples.
+        The values of each sample, in their units (`Study.inputs`), as for `Study.evaluate`. If there are more
+        rows than samples, the study uses the first ones.
     columns : sequence of str, optional
         Names of the columns. By default the names in a DataArray or a DataFrame, or the names of `Study.inputs`, in
         their order.

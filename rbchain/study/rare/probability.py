@@ -64,20 +64,21 @@ def probability(
     above, below : float or str
         The threshold, in the unit of the measure or with a unit, such as "5 mm". Pass one of the two.
     method : str
-        * "monte_carlo": share of the failures in independent samples. Supports all studies.
+        * "monte_carlo": share of failures among independent samples. Supports all studies.
         * "subset" (default): subset simulation, for probabilities down to 1e-12 and any number of random inputs.
-        * "importance": importance sampling from a mixture of normal distributions that stages fit to the failures.
+        * "importance": importance sampling from a mixture of normal distributions, which is fitted to the failures in
+          stages.
         * "form": first-order reliability method, corrected by importance sampling around the design points. For smooth
           measures.
     simulations : int
-        "monte_carlo" does this number of simulations. It is a limit for the other methods.
+        Number of simulations of "monte_carlo", and a limit for the other methods.
     stage : int, optional
         Simulations of each stage of "subset" and "importance" (1000 by default).
     coefficient_of_variation : float, optional
         "importance" and "form" simulate until the estimate has this coefficient of variation (0.2 by default), or up to
         the limit.
     undefined : "failure" or "no_failure", optional
-        What a sample without a value counts as: its simulation failed, or its measure is NaN, such as the settling
+        How to count samples without a value: their simulation failed, or their measure is NaN, such as the settling
         time of a motion that does not settle. By default, the interval of "monte_carlo" covers both cases, and the
         estimate omits these samples. The other methods raise an error, because they need a value for each sample.
     out : path, optional
