@@ -139,7 +139,7 @@ def periodic(
     Raises
     ------
     ArgumentError
-        If a shape does not fit, a drive or a force is not supported, or the model has constraints; also if the forces
+        If a shape does not fit, a drive or a force is not supported, or the model has constraints. Also if the forces
         do not repeat after the period, or depend on the time while the period is unknown.
 
     Notes
