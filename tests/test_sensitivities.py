@@ -194,6 +194,57 @@ def test_computed_torque_of_one_link_depends_on_the_drive_and_the_force_of_the_o
             np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9, err_msg=argument)
 
 
+def commanded_torques(state, x, is_partial):
+    """Computed torque with the gains and the moving reference of x, of the first or of both links, and its errors.
+
+    The rows of the state are the positions, the velocities, the integrals of the errors, and the time.
+    """
+    (M, h), t = equations_of_two_links(state[:4], KNOWN), state[-1]
+    error = np.array([x["offset"] + x["rise"] * t**3, 0.2]) - state[:2]
+    rate = np.array([x["rise"] * 3 * t**2, 0.0]) - state[2:4]
+    a = np.array([x["rise"] * 6 * t, 0.0]) + x["kp"] * error + x["kd"] * rate + x["ki"] * state[4:6]
+    if is_partial:
+        force = 6.0 * error[1] + 0.7 * rate[1]
+        other = (force - h[1] - M[1, 0] * a[0]) / M[1, 1]
+        return np.array([M[0, 0] * a[0] + M[0, 1] * other + h[0], force]), error
+    return M @ a + h, error
+
+
+@pytest.mark.slow
+@plain
+@pytest.mark.parametrize("is_partial", [False, True], ids=["both links", "one link beside a PID"])
+def test_computed_torque_by_its_gains_and_its_reference_agrees_with_complex_steps(is_partial):
+    """The reference r = offset + rise t^3 is a cubic table, of which offset and rise combine the values."""
+    known, times = two_links().vary(mass=KNOWN["mass"]), np.linspace(0.0, DURATION, 4)
+    x = {"kp": np.array([30.0, 25.0]), "ki": np.array([8.0, 6.0]), "kd": np.array([5.0, 4.0])}
+    x |= {"offset": 0.3, "rise": 2.0}
+    table = rb.Signal.table(times, x["offset"] + x["rise"] * times**3)
+    gains = [{name: x[name][i] for name in ("kp", "ki", "kd")} for i in range(2)]
+    drives = [rb.ComputedTorque("link1", table, **gains[0], controller_model=known)]
+    other = rb.PID("link2", 0.2, kp=6.0, kd=0.7)
+    drives += [other if is_partial else rb.ComputedTorque("link2", 0.2, **gains[1], controller_model=known)]
+    names = ["kp", "kd", "signal", "link1.ki"]
+    motion = two_links().simulate(START[:2], START[2:], DURATION, drives=drives, derivatives=names, save_at=2, **TIGHT)
+    end = {name: motion.derivatives[name][-1] for name in names}
+    found = {"offset": end["signal"] @ np.ones(4), "rise": end["signal"] @ times**3, "first ki": end["link1.ki"]}
+    found |= {"first kp": end["kp"][:, 0], "first kd": end["kd"][:, 0]}
+    if not is_partial:
+        found |= {"second kp": end["kp"][:, 1], "second kd": end["kd"][:, 1]}
+
+    def rate(state, varied):
+        tau, error = commanded_torques(state, varied, is_partial)
+        return np.concatenate([rate_of_two_links(state[:4], LINKS, lambda _: tau), error, [1.0]])
+
+    start = np.concatenate([START, np.zeros(3)]).astype(complex)
+    for label, wanted in found.items():
+        which, _, name = label.rpartition(" ")
+        change = {"first": np.array([1.0, 0.0]), "second": np.array([0.0, 1.0]), "": 1.0}[which]
+        varied = x | {name: x[name] + 1j * STEP * change}
+        reached = extrapolated(lambda s, varied=varied: rate(s, varied), start, DURATION)[:4]
+        np.testing.assert_allclose(motion.q[-1], reached.real[:2], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(wanted, reached.imag / STEP, rtol=0, atol=1e-9, err_msg=label)
+
+
 @pytest.mark.slow
 @plain
 def test_the_nominal_model_of_a_controller_does_not_change_with_the_masses():
@@ -583,7 +634,7 @@ def test_sensitivities_of_one_sample_in_float32_and_in_a_file(tmp_path):
         ({"derivatives": ["masses"]}, "derivatives contains 'masses'; expected names among q, qd, tau, mass"),
         ({"derivatives": ["mass", "mass"]}, "expected each name once"),
         ({"method": "rosenbrock"}, 'method is "rosenbrock", which does not compute derivatives; expected "rk45"'),
-        ({"derivatives": ["kp"]}, 'derivatives contains "kp", but drives contains no PID'),
+        ({"derivatives": ["kp"]}, '"kp"; expected a PID or ComputedTorque, but drives contains none'),
         ({"derivatives": ["ki"], "drives": [rb.PID("a", 0.0, kp=1.0)]}, r"joints \['a'\] have ki = 0"),
         (
             {"drives": [rb.PID("a", 0.0, kp=1.0, gravity_compensation=True, controller_model="own")]},

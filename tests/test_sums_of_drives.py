@@ -331,7 +331,7 @@ def test_sensitivities_by_gains_need_one_pid_per_joint():
     np.testing.assert_allclose(motion(beside, **settings).derivatives["kp"], one.derivatives["kp"], atol=1e-12)
     of_path = motion([*beside, *[rb.PID("link2", 0.1, kp=0.0)] * 2], method="rk45", derivatives=["link1.kp"])
     np.testing.assert_allclose(of_path.derivatives["link1.kp"], one.derivatives["kp"][..., 0], atol=1e-12)
-    with pytest.raises(rb.ArgumentError, match=r'contains "kp".*has several PIDs'):
+    with pytest.raises(rb.ArgumentError, match=r'contains "kp".*has several drives with gains'):
         motion([pid(kp=2.0), pid()], **settings)
 
 

@@ -35,11 +35,11 @@ GAINS = (("kp", 0.0), ("ki", 0.0), ("kd", 0.0), ("limit", np.inf))
 
 
 #: Highest derivative of its signal that a drive reads.
-DERIVATIVES = {PrescribedVelocity: 1, PrescribedPosition: 2, PID: 1, ComputedTorque: 2}
+DERIVATIVES: dict[type, int] = {PrescribedVelocity: 1, PrescribedPosition: 2, PID: 1, ComputedTorque: 2}
 
 
 #: Number of derivatives of its signal between which a drive prescribes the motion, so that none may jump.
-MOTION_DERIVATIVES = {PrescribedVelocity: 1, PrescribedPosition: 2}
+MOTION_DERIVATIVES: dict[type, int] = {PrescribedVelocity: 1, PrescribedPosition: 2}
 
 
 OF_POSITION = (PID, ComputedTorque, PrescribedPosition)

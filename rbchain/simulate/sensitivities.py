@@ -58,6 +58,7 @@ GRAVITY = "gravity"
 ENTRIES_OF_BODY = {"mass": 1, "cg": 3, "inertia": 6}
 SPRINGS = ("stiffness", "rest_position", "cubic_stiffness")
 GAINS, GEAR_FRICTION = ("kp", "ki", "kd"), "gear_friction"
+KINDS_WITH_GAINS = (drive.KIND_PID, drive.KIND_COMPUTED_TORQUE)
 #: The parameters that the forces of controllers with a model depend on.
 PARAMETERS_OF_CONTROLLERS = ("gravity", "mass", MASS_AND_INERTIA, "cg", "inertia", "rotor_inertia", "gear_ratio")
 
@@ -240,7 +241,7 @@ def _columns_of(model: Model, actions: Actions, forces: Sequence[Any], name: str
     elif name == GRAVITY:
         dofs, entry = np.zeros(3, int), np.arange(3)
     elif name in GAINS:
-        entry = _pid_drives(model, actions, name)
+        entry = _drives_with_gains(model, actions, name)
         dofs = actions.shared.drives[drive.DOF, entry]
     else:
         dofs = _dofs_of(model, actions, name)
@@ -269,7 +270,7 @@ def _columns_of_path(model: Model, actions: Actions, path: str, match: Match[Any
     if name == GRAVITY:
         return _rows(KINDS[name], 0, list(match.components))
     if name in GAINS:
-        return _rows(KINDS[name], i, _pid_drives(model, actions, name, i))
+        return _rows(KINDS[name], i, _drives_with_gains(model, actions, name, i))
     if i not in _dofs_of(model, actions, name):
         expected = "an Actuator with a gear_friction" if name == GEAR_FRICTION else "a joint with an angle"
         raise ArgumentError(f"derivatives contains {path!r}, which has no derivative; expected {expected}")
@@ -281,7 +282,7 @@ def _dofs_of(model: Model, actions: Actions, name: str) -> np.ndarray:
     if name in SPRINGS:
         return np.flatnonzero(~model.kernel_model.dofs.in_quaternion_joint)
     if name in GAINS:
-        return actions.shared.drives[drive.DOF, _pid_drives(model, actions, name)]
+        return actions.shared.drives[drive.DOF, _drives_with_gains(model, actions, name)]
     return _dofs_of_gears(actions) if name == GEAR_FRICTION else np.arange(model.nv)
 
 
@@ -297,25 +298,25 @@ def _dofs_of_gears(actions: Actions) -> np.ndarray:
     return found
 
 
-def _pid_drives(model: Model, actions: Actions, name: str, dof: int | None = None) -> np.ndarray:
-    """Return the columns of the PID drives in the table of drives, in the order of their degrees of freedom.
+def _drives_with_gains(model: Model, actions: Actions, name: str, dof: int | None = None) -> np.ndarray:
+    """Return the columns of the drives with gains in the table of drives, in the order of their degrees of freedom.
 
     With `dof`, only the drive of this degree of freedom. Raises an ArgumentError if there is none, if a degree of
     freedom has several, or for "ki" if one integrates no error.
     """
     drives = actions.shared.drives
-    found = np.flatnonzero(drives[drive.KIND] == drive.KIND_PID)
+    found = np.flatnonzero(np.isin(drives[drive.KIND], KINDS_WITH_GAINS))
     found = found if dof is None else found[drives[drive.DOF, found] == dof]
     found = found[np.argsort(drives[drive.DOF, found], kind="stable")]
     if not found.size:
-        where = "drives contains no PID" if dof is None else f"joints {joints_of_dofs(model, [dof])} have no PID"
-        raise ArgumentError(f'derivatives contains "{name}", but {where}; expected a PID drive')
+        where = "drives contains none" if dof is None else f"joints {joints_of_dofs(model, [dof])} have none"
+        raise ArgumentError(f'derivatives contains "{name}"; expected a PID or ComputedTorque, but {where}')
     dofs, counts = np.unique(drives[drive.DOF, found], return_counts=True)
     if (counts > 1).any():
         joints = joints_of_dofs(model, dofs[counts > 1])
         raise ArgumentError(
-            f'derivatives contains "{name}", but a degree of freedom of joints {joints} has several PIDs; expected '
-            "one. Add their gains in one PID"
+            f'derivatives contains "{name}", but a degree of freedom of joints {joints} has several drives with gains; '
+            "expected one PID or ComputedTorque. Add the gains of several PIDs in one"
         )
     without = drives[drive.INTEGRAL, found] < 0
     if name == "ki" and without.any():

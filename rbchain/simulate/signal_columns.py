@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..acting.drive_table import new_table
-from ..acting.drives import ONE_JOINT, PID, PrescribedAcceleration, PrescribedForce
+from ..acting.drives import ONE_JOINT, PID, ComputedTorque, PrescribedAcceleration, PrescribedForce
+from ..acting.flatten_drives import DERIVATIVES
 from ..acting.numeric_fields import RANDOM, SIGNAL, fields_of_kind
 from ..acting.sampled import controller_of
 from ..acting.signal_tables import table_of
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 #: Name of the derivatives with respect to the values of tables.
 SIGNALS = "signal"
 #: Drives with derivatives with respect to the values of their tables.
-SUPPORTED = PrescribedForce, PID, PrescribedAcceleration
+SUPPORTED = PrescribedForce, PID, ComputedTorque, PrescribedAcceleration
 
 
 class Weights(NamedTuple):
@@ -86,7 +87,7 @@ def weights_of(model: Model, drives: Sequence[Any], given: Sequence[Any]) -> Wei
                 )
             kind = _kind_of(drive, field)
             numbers += [(kind, table[drive_layout.DOF, d], d)] * len(weights)
-            order = 1 if kind == codes.BY_REFERENCE else 0  # a PID reads the rate of its reference
+            order = DERIVATIVES[type(drive)] if kind == codes.BY_REFERENCE else 0
             signals += [(what, weight, order) for weight in weights]
     rows = np.array(numbers, np.int64).reshape(-1, codes.COLUMN_SIGNAL).T
     return Weights(np.concatenate([rows, np.arange(len(signals))[None]]), signals)
@@ -96,7 +97,7 @@ def _kind_of(drive: Any, field: str) -> int:
     """Return the kind of the columns of a field of a drive."""
     if isinstance(drive, PrescribedForce) or field == "feedforward":
         return codes.BY_SIGNAL_OF_FORCE
-    return codes.BY_REFERENCE if isinstance(drive, PID) else codes.BY_ACCELERATION
+    return codes.BY_REFERENCE if isinstance(drive, (PID, ComputedTorque)) else codes.BY_ACCELERATION
 
 
 def _weights(what: str, value: Any, given: Any) -> list[Signal]:

@@ -51,6 +51,12 @@ def computes_some_torques(block):
 
 
 @kernel
+def is_commanded(actions, i):
+    """Whether dof i has computed torque, which commands its acceleration."""
+    return actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE
+
+
+@kernel
 def accelerates_with_input(actions, i):
     """Whether the acceleration of dof i is an input of the controllers' model under computed torque."""
     kind = actions.shared.drives[drive.KIND, i]
@@ -230,28 +236,29 @@ def product_with_direction(i, M, linear, k):
 
 @routine
 def store_responses_of_controllers(block, linear, y, k):
-    """Store dF_c/df, derivatives of computed torques with respect to other dofs' actuator forces, in `of_forces[0]`.
+    """Store the derivatives of computed torques with respect to the inputs of the controllers' model in `of_forces[0]`.
 
-    `of_forces[0]` (n, n, lanes) has a column of zeros for each dof whose acceleration is an input. Overwrites
-    loads.tau, joint.QD, joint.QDD, joint.PRESCRIBED, R, V and A. Reads the forces of the last dynamics, which must be
-    the dynamics of y.
+    The input of a dof with computed torque is its acceleration, and the input of another dof is its actuator force.
+    `of_forces[0]` (n, n, lanes) has a column of zeros for each dof with a prescribed motion. Overwrites loads.tau,
+    joint.QD, joint.QDD, joint.PRESCRIBED, R, V and A. Reads the forces of the last dynamics, which must be the dynamics
+    of y.
     """
     n, actions, loads, responses = block.qd.shape[0], block.loads.actions, block.loads, linear.of_forces[0]
     one, zero, joints = constant_like(y, 1.0), constant_like(y, 0.0), block.loads.actions.joints
     actions.settings[setting.EXTERNAL_FORCES] = 0
     remove_gravity(actions.model, block.work, k)
     for j in range(n):
+        is_input = is_commanded(actions, j) or not accelerates_with_input(actions, j)
         for i in range(n):
-            joints[joint.QD, i, k], joints[joint.QDD, i, k] = zero, zero
+            joints[joint.QD, i, k] = zero
+            joints[joint.QDD, i, k] = one if i == j and is_commanded(actions, j) else zero
             joints[joint.PRESCRIBED, i, k] = one if accelerates_with_input(actions, i) else zero
             loads.tau[i, k] = one if i == j else zero
         q, qd, qdd, prescribed = y[: block.q.shape[0]], joints[joint.QD], joints[joint.QDD], joints[joint.PRESCRIBED]
         hybrid_dynamics(actions.model, q, qd, loads, qdd, prescribed, block.work, k)
         for i in range(n):
-            is_response = actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE
-            is_response = is_response and not accelerates_with_input(actions, j)
             response = share_of_drive(i, block, y, k) * loads.tau[i, k]
-            responses[i, j, k] = response if is_response else zeros_like(response)
+            responses[i, j, k] = response if is_input and is_commanded(actions, i) else zeros_like(response)
     actions.settings[setting.EXTERNAL_FORCES] = 1
     apply_gravity(block.model, block.work, k)
 

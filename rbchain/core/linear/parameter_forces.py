@@ -4,7 +4,7 @@ import math
 
 from ...compiling.jit import kernel
 from ..control import drive_layout as drive
-from ..control.controller_derivatives import computes_some_torques
+from ..control.controller_derivatives import accelerates_with_input, computes_some_torques
 from ..control.drive_slopes import share_of_drive, share_of_forces, slope_of_gear_friction
 from ..forces import signal_layout as signal
 from ..forces.passive import stribeck_share
@@ -42,6 +42,7 @@ from .parameter_layout import (
     COLUMN_SIGNAL,
     INERTIAL,
     OF_ACTUATORS,
+    OF_FEEDBACK,
 )
 from .parameters_between_bodies import add_force_between_bodies, force_of_dof
 
@@ -63,15 +64,55 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
         add_force_between_bodies(block, columns, column, w, k)
     elif kind == BY_ARMATURE:
         w[i, k] = w[i, k] - rate[block.q.shape[0] + i, k]
+    elif commands_acceleration(block, columns, column):
+        add_computed_torques(block, i, derivative_of_command(block, columns, column, y, k), w, k)
     elif kind in OF_ACTUATORS:
         change = derivative_of_actuator_force(block, columns, column, y, k)
         w[i, k] = w[i, k] + change
-        if computes_some_torques(block):
-            responses = block.loads.actions.sensitivities.linear.of_forces[0]
-            for j in range(w.shape[0]):
-                w[j, k] = w[j, k] + change * responses[j, i, k]
+        if computes_some_torques(block) and not accelerates_with_input(block.loads.actions, i):
+            add_computed_torques(block, i, change, w, k)
     else:
         w[i, k] = w[i, k] + derivative_of_passive_force(i, block, kind, y, k)
+
+
+@kernel
+def commands_acceleration(block, columns, column):
+    """Whether the parameter of a column (COLUMN_ROWS, count) changes the command of a computed torque."""
+    kinds, kind = block.loads.actions.shared.drives[drive.KIND], columns[COLUMN_KIND, column]
+    return kind in OF_FEEDBACK and kinds[columns[COLUMN_DRIVE, column]] == drive.KIND_COMPUTED_TORQUE
+
+
+@kernel
+def add_computed_torques(block, i, change, w, k):
+    """Add the changes of computed torques by a change of the input of dof i to w (n, lanes).
+
+    The change is in 1/s^2 or m/s^2 for a dof with computed torque, and otherwise in N m or N, each per unit of the
+    parameter. Reads the results of `store_responses_of_controllers`.
+    """
+    responses = block.loads.actions.sensitivities.linear.of_forces[0]
+    for j in range(w.shape[0]):
+        w[j, k] = w[j, k] + change * responses[j, i, k]
+
+
+@kernel
+def derivative_of_command(block, columns, column, y, k):
+    """Return the derivative of the acceleration that a computed torque commands with respect to its parameter.
+
+    The parameter is a gain or a value of the reference. The result is a number. `columns` is (COLUMN_ROWS, count); y is
+    (rows, lanes).
+    """
+    kind, i, d = columns[COLUMN_KIND, column], columns[COLUMN_DOF, column], columns[COLUMN_DRIVE, column]
+    actions, s = block.loads.actions, block.loads.actions.shared.drives[drive.SIGNAL, d]
+    if kind == BY_KP:
+        return actions.values[s, signal.VALUE, k] - y[block.model.coordinate[i], k]
+    if kind == BY_KD:
+        return actions.values[s, signal.RATE, k] - y[block.q.shape[0] + i, k]
+    if kind == BY_KI:
+        return y[integral_row(block, d), k]
+    gains, change = actions.shared.drives[drive.GAINS, d], actions.values[columns[COLUMN_SIGNAL, column]]
+    of_error = actions.numbers[gains + drive.GAIN_KP, k] * change[signal.VALUE, k]
+    of_rate = actions.numbers[gains + drive.GAIN_KD, k] * change[signal.RATE, k]
+    return change[signal.ACCELERATION, k] + (of_error + of_rate)
 
 
 @kernel

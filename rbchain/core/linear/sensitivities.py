@@ -19,7 +19,8 @@ at the start and after each step, the columns are projected onto their derivativ
 the derivative of the projection of the initial state. Between steps, the columns satisfy the derivatives of the
 constraints within the error of the integration, as states do.
 
-A parameter of an actuator force also changes the computed torques of other dofs, which depend on this force
+A parameter of an actuator force also changes the computed torques of other dofs, which depend on this force. A gain or
+a value of the reference of a computed torque changes its command, and thereby all computed torques
 (`controller_derivatives`).
 
 A value of a table is a parameter of a drive. The derivative of the table with respect to this value is another signal,
@@ -56,7 +57,7 @@ from ..spatial.vectors import add3, cross
 from ..tree.kinematics import move_dof
 from ..tree.layout import POSING_CARRIED, POSING_FREE, POSING_OWN
 from .linearized_rate import LinearizedRate, differentiate_exactly
-from .parameter_forces import subtract_parameter_force
+from .parameter_forces import commands_acceleration, subtract_parameter_force
 from .parameter_layout import (
     BY_ACCELERATION,
     BY_POSITION,
@@ -232,14 +233,15 @@ def update_motion(block, columns, y, rate, k):
 @only_if(lambda block, *_: not has_constraints(block))
 @kernel
 def update_responses_of_controllers(block, columns, y, k):
-    """Store the derivatives of computed torques with respect to other actuator forces, if the columns need them.
+    """Store the derivatives of computed torques with respect to their inputs, if the columns need them.
 
     In closed loops, there are no such controllers. `columns` is (COLUMN_ROWS, count), and y (rows, lanes).
     """
-    needed = False
+    needed, computes_some = False, computes_some_torques(block)
     for column in range(columns.shape[1]):
-        needed = needed or columns[COLUMN_KIND, column] in OF_ACTUATORS
-    if needed and computes_some_torques(block):
+        is_of_actuator = columns[COLUMN_KIND, column] in OF_ACTUATORS
+        needed = needed or (computes_some and is_of_actuator) or commands_acceleration(block, columns, column)
+    if needed:
         store_responses_of_controllers(block, block.loads.actions.sensitivities.linear, y, k)
 
 
