@@ -198,7 +198,6 @@ FORCE = rb.PrescribedForce("a", TABLE)
         ([rb.PrescribedForce("a", CubicSpline(TIMES, TIMES**2, bc_type="natural"))], "which is not the table"),
         ([FORCE, rb.PID("c", rb.Signal.random_walk(1.0, 0.01), kp=1.0)], "joint 'c': reference is a random sig"),
         ([rb.PrescribedVelocity("a", TABLE)], "PrescribedVelocity of joint 'a': signal is a table.*expected tables in"),
-        ([rb.ComputedTorque("a", TABLE, kp=1.0, kd=1.0)], "ComputedTorque of joint 'a': reference is a table"),
         (
             [rb.PrescribedAcceleration("a", TABLE), rb.ComputedTorque("c", 0.0, kp=1.0, kd=1.0)],
             "a PrescribedAcceleration has a table, and another drive is a ComputedTorque",
