@@ -24,12 +24,14 @@ def add_convert(
         parents=[file],
         help="write a mechanism in another format",
         **help_texts(
-            "Write a mechanism in another format. Warnings name the parts that this format cannot represent.",
+            "Write a mechanism in another format. Warnings list the parts that this format cannot represent.",
             "rbchain convert examples/puma560.urdf puma560.toml",
             "rbchain convert drone.urdf drone.xml --free-base",
         ),
     )
-    convert.add_argument("out", metavar="OUT", help="new file: its ending .toml, .urdf or .xml (MJCF) is the format")
+    convert.add_argument(
+        "out", metavar="OUT", help="new file: its ending .toml, .urdf or .xml (MJCF) determines the format"
+    )
     convert.add_argument("--overwrite", action="store_true", help="replace a file that exists")
     convert.set_defaults(command=_convert, subject=load_model, when_interrupted="no file was written")
 

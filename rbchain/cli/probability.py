@@ -24,13 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="method of the analysis (default: subset)",
     )
     parser.add_argument(
-        "--simulations", type=int, default=20_000, help="number or limit of the simulations (default: 20000)"
+        "--simulations",
+        type=int,
+        default=20_000,
+        help="number of simulations of monte_carlo, and a limit for the other methods (default: 20000)",
     )
     parser.add_argument("--stage", type=int, help="simulations of each stage of subset and importance (default: 1000)")
     parser.add_argument(
-        "--variation", type=float, help="wanted coefficient of variation of importance and form (default: 0.2)"
+        "--variation", type=float, help="target coefficient of variation of importance and form (default: 0.2)"
     )
-    parser.add_argument("--undefined", choices=("failure", "no_failure"), help="what samples without a number count as")
+    parser.add_argument("--undefined", choices=("failure", "no_failure"), help="how to count samples without a value")
 
 
 def print_probability(

@@ -37,7 +37,7 @@ def add_single(commands: Any) -> None:
         "--nonphysical-inertia",
         choices=("warn", "refuse"),
         default="warn",
-        help="whether to warn of an inertia that is physically impossible, or to stop with an error (default: warn)",
+        help="whether to warn about an inertia that is physically impossible, or to stop with an error (default: warn)",
     )
     file.add_argument(
         "--free-base",
@@ -105,7 +105,7 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
         "--method",
         choices=tuple(METHODS),
         default="rk45",
-        help=f"integration method: {adaptive} choose their steps, of which rosenbrock and radau are for stiff systems; "
+        help=f"integration method: {adaptive} adapt their steps (rosenbrock and radau are for stiff systems); "
         f"{fixed} have steps of a fixed length (default: rk45)",
     )
     _add_settings_of_steps(simulate, adaptive, fixed)

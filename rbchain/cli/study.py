@@ -64,7 +64,9 @@ def add_study(commands: Any) -> None:
             parser.add_argument("parts", metavar="FOLDER", nargs="+", help="folder of a part")
         if name == "sample":
             parser.add_argument("number", metavar="K", type=int, help="number of the sample, from 0")
-            parser.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
+            parser.add_argument(
+                "--out", metavar="FILE.npz", help="file for the trajectory, as Trajectory.save writes it"
+            )
         if name == "indices":
             indices.add_arguments(parser)
         if name == "probability":
