@@ -138,7 +138,7 @@ def test_limits_of_acceleration_and_deceleration_are_kept_apart(tmp_path, limits
 def test_limits_of_a_later_version_are_named(load):
     model, said = load(arm(joint=LIMITS_OF_1_2))
     assert np.isinf(model.acceleration_limit[0])
-    assert said.startswith("version 1.0 of URDF does not have acceleration, deceleration, jerk, so that they are")
+    assert said.startswith("version 1.0 of URDF does not have acceleration, deceleration, jerk, so they are")
 
 
 @pytest.mark.parametrize(("version", "read_as"), [("2.0", "1.2"), ("1.3", "1.2"), ("1", "1.0"), ("new", "1.0")])

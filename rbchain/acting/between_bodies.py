@@ -41,7 +41,7 @@ class SpringDamper(Force):
     rest_length : float or (...) array, m
         Length without elastic tension, at least 0.
     tension_only : bool
-        Whether the spring can only pull, as a cable. The tension is then max(0, stiffness (L - rest_length) + damping
+        Whether the spring can only pull, like a cable. The tension is then max(0, stiffness (L - rest_length) + damping
         dL/dt): it is never negative, and is zero while the sum is negative. A cable shorter than its rest length
         therefore pulls if it lengthens fast enough.
     name : str, optional

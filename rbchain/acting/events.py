@@ -64,8 +64,9 @@ class Event(Declared):
     `value` has one event, in the direction in which it arrives. If it turns back so close to `value` that the error of
     the method decides, it has one event, none, or two. With `DryFriction`, `HardStops` or contacts in methods with
     adaptive steps, a distance counts as zero at changes between sliding, sticking, open and closed contact, and until
-    the joint moves farther away. This distance is 1e-10 m or rad, 1e-14 of the positions if that is larger, and the
-    way in 2e-12 s. The same rules apply to the zero of a function, but its round-off and the errors at contacts count.
+    the joint moves farther away. This distance is 1e-10 m or rad, or 1e-14 of the positions if that is
+    larger, plus the distance that the joint moves in 2e-12 s. The same rules apply to the zero of a function, but its
+    round-off and the errors at contacts count.
 
     rbchain locates events on the interpolant of the step, to 1e-11 s. A joint may pass the value several times within
     one step. A function is called at both ends of each step and at three places between them, and at further places

@@ -49,6 +49,7 @@ class Encoder(Declared):
         Distance between two values of the measurement; 0 for no rounding. An encoder with N counts per revolution has
         a resolution of 2 pi / N.
     bias : float or one for each sample, rad or m
+        Constant error of the measurement.
     noise : float or one for each sample, rad or m
         Standard deviation of white noise, with one normally distributed value for each instant.
     measures_velocity : bool

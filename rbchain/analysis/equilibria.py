@@ -110,8 +110,9 @@ def equilibrium(
 
     Notes
     -----
-    Newton steps on the tangent space. Along directions in which the stiffness is negative, a step follows the force
-    instead. So the search leaves unstable equilibria, unless it starts in one, and follows decreasing potential energy.
+    The search takes Newton steps on the tangent space. Along directions in which the stiffness is negative, a step
+    follows the force instead. So the search leaves unstable equilibria, unless it starts in one, and follows decreasing
+    potential energy.
 
     Examples
     --------

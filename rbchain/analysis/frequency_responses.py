@@ -60,8 +60,8 @@ def frequency_response(
 
     Notes
     -----
-    The response is NaN at a frequency that differs by less than about 1e-12 of itself from a natural frequency without
-    damping, because round-off would change it by more than about 1e-4. The limit is the smallest condition number of
+    The response is NaN at a frequency whose relative distance from an undamped natural frequency is below about 1e-12,
+    because round-off would change it by more than about 1e-4. The limit is the smallest condition number of
     all scalings of the equations (Bauer, 1963, "Optimally scaled matrices").
 
     The response describes a steady oscillation only if the mechanism is stable (`modes`).

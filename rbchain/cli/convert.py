@@ -29,9 +29,7 @@ def add_convert(
             "rbchain convert drone.urdf drone.xml --free-base",
         ),
     )
-    convert.add_argument(
-        "out", metavar="OUT", help="new file: its ending .toml, .urdf or .xml (MJCF) determines the format"
-    )
+    convert.add_argument("out", metavar="OUT", help="new file; its ending .toml, .urdf or .xml (MJCF) sets the format")
     convert.add_argument("--overwrite", action="store_true", help="replace a file that exists")
     convert.set_defaults(command=_convert, subject=load_model, when_interrupted="no file was written")
 

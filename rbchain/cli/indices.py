@@ -32,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="sobol",
         help="method of the analysis; only shapley supports correlated draws (default: sobol)",
     )
-    parser.add_argument(
-        "--second-order", action="store_true", help="compute the Sobol indices of pairs of parameters, too"
-    )
+    parser.add_argument("--second-order", action="store_true", help="compute Sobol indices of pairs, too")
     parser.add_argument("--base-samples", type=int, default=512, help="size of the base design (default: 512)")
     parser.add_argument("--samples", action=Renamed, const="--base-samples")
 

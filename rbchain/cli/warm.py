@@ -32,7 +32,7 @@ def add_warm(commands: Any) -> None:
         dest="levels",
         action="append",
         metavar="LEVEL",
-        help="processor level to compile for, such as x86-64-v3; repeat it for several (default: the level of this machine)",
+        help="processor level to compile for, such as x86-64-v3; repeat it for several (default: this machine)",
     )
     warm.add_argument("--processes", type=int, help="number of compiling processes (default: one for each core)")
     warm.add_argument("--no-code", action="store_true", help="do not accept a study that imports user functions")

@@ -11,7 +11,7 @@ from ..errors import ArgumentError
 
 
 class options(ExplainsCalls):
-    """Set options of this process, for good or until the end of a `with` block.
+    """Set options of this process, permanently or until the end of a `with` block.
 
     Parameters
     ----------

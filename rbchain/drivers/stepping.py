@@ -279,8 +279,8 @@ def restore(samples, snapshot):
 def reset(samples, s):
     """Start a new episode of sample s, as `Stepper.reset` does: with the initial state, time, tau and inputs.
 
-    Write to `samples.q[s]` and `samples.qd[s]` before the next step to start from another state. It has to satisfy the
-    constraints, and quaternions have to have the norm 1.
+    Write to `samples.q[s]` and `samples.qd[s]` before the next step to start from another state. It must satisfy the
+    constraints, and quaternions must have norm 1.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def cart_pole() -> Model:
 
 
 def cart_pole_swing_up(num_envs: int = 1, max_episode_steps: int = 500, **settings: Any) -> VectorEnv:
-    """Return the environment "rbchain/CartPoleSwingUp-v0": a pole that hangs, and has to stand up.
+    """Return the environment "rbchain/CartPoleSwingUp-v0": a hanging pole that must be swung up.
 
     The action, from -1 to 1, times 10 N is the force on the cart; larger actions are clipped. It is held for 0.02 s.
     The observations are x (m), x', cos(theta), sin(theta) and theta' (rad/s). The reward is (1 + cos(theta)) / 2 for

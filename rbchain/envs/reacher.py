@@ -33,10 +33,10 @@ HOME = np.array([0.0, 0.5, 0.0, -1.2, 0.0, 0.8, 0.0])
 
 
 def seven_joint_arm() -> Model:
-    """Return an arm with seven joints, whose axes point along and across its links by turns.
+    """Return an arm with seven joints, whose axes point alternately along and across its links.
 
-    The links are cylinders with a radius of 5 cm. The arm is 1.44 m long and has 17.5 kg. "tool" is the frame at its
-    tip. The rotors of the motors have inertias of 0.1 kg m^2, as reflected by their gears.
+    The links are cylinders with a radius of 5 cm. The arm is 1.44 m long and has a mass of 17.5 kg. "tool" is the frame
+    at its tip. The rotors of the motors have inertias of 0.1 kg m^2, as reflected by their gears.
     """
     builder = ModelBuilder(name="seven-joint arm")
     parent: str | None = None
@@ -57,7 +57,7 @@ def seven_joint_arm() -> Model:
 
 
 def reacher(num_envs: int = 1, max_episode_steps: int = 100, **settings: Any) -> VectorEnv:
-    """Return the environment "rbchain/Reacher-v0": an arm whose tool has to reach a point, with an unknown payload.
+    """Return the environment "rbchain/Reacher-v0": an arm whose tool must reach a point, with an unknown payload.
 
     Each joint has a digital PD controller with a period of 4 ms. It compensates gravity with the model without the
     payload, and measures with an encoder that has noise. The action, from -1 to 1 for each joint, changes the reference

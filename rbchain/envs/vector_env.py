@@ -145,7 +145,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin an episode in all environments, or in the ones of options["reset_mask"] (n,).
+        """Begin an episode in all environments, or where options["reset_mask"] (n,) is True.
 
         Parameters
         ----------

@@ -242,7 +242,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         """Add all bodies, frames, drives, constraints and sensors of another model, such as a hand for an arm.
 
         Keyframes are not added, because they are states of the other model only. If the other model was varied, the
-        nominal model of the result has the values that it had before.
+        nominal model of the result has the values before it was varied.
 
         Parameters
         ----------

@@ -195,7 +195,7 @@ class Editing(Attributes):
         Raises
         ------
         ModelError
-            If the model has no such frame, it is fixed to the world, or a value is not possible. If the payload is
+            If the model has no such frame, it is fixed to the world, or a value is invalid. If the payload is
             known and differs between the samples.
 
         Examples

@@ -166,7 +166,7 @@ class Identification(Attributes):
         return self.kernel_model.compute(derivatives.potential_energy_regressor, shape, ("q",), (q,), out=out)
 
     def base_parameters(self, rng: np.random.Generator | int | None = 0) -> BaseParameters:
-        """Find the smallest set of combinations of inertial parameters that inverse dynamics depends on.
+        """Find the smallest set of combinations of inertial parameters on which inverse dynamics depends.
 
         The method is a QR decomposition of the regressor at random states. If the column of a parameter is a linear
         combination of the columns before it, the parameter is added to their combinations. Constraints are ignored: the

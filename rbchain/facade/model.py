@@ -177,8 +177,8 @@ class Model(
     constraint_compliance, constraint_angular_compliance, constraint_relaxation_time : (c,) arrays, m/N; rad/(N m); s
         Parameters of compliant constraints; 0 for rigid constraints.
     drives : tuple
-        The drives in the model's file or from `ModelBuilder.add_drive`. `simulate`
-        applies them unless it is called with other `drives`.
+        The drives in the model's file or from `ModelBuilder.add_drive`. `simulate` applies them unless it is called
+        with other `drives`.
     inputs : dict
         Values of the inputs of `drives`, by their names: the controls of an MJCF file.
     sensors : mapping
@@ -259,7 +259,7 @@ class Model(
         Raises
         ------
         ModelError
-            If a value is not possible, such as a length of zero or a negative mass.
+            If a value is invalid, such as a length of zero or a negative mass.
 
         Examples
         --------

@@ -84,7 +84,7 @@ class Varying(Attributes):
         return self._with_numbers(varied_description(self.description, self.kernel_model.dofs, fields, paths))
 
     def replace(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: Unpack[VariedFields]) -> Self:
-        """Return a model with another design: with new parameters that controllers know.
+        """Return a model with a new design, whose parameters the controllers know.
 
         Parameters
         ----------

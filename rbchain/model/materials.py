@@ -82,7 +82,7 @@ def density_of(material: str | float) -> float:
     Raises
     ------
     ModelError
-        If the name is unknown, or the number is not positive.
+        If the name is unknown or the number is not positive.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def plot(
     what : str
         * "states": positions and velocities over time
         * "energy": kinetic, potential and total energy, and the change of the total, or `energy_error` if the
-          motion has it. The potential energy includes the elastic energy.
+          trajectory has it. The potential energy includes the elastic energy.
         * "phase": velocities against positions
         * "steps": histograms of accepted steps, mean step size and rejected steps; for a single sample, their values
 

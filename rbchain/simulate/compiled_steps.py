@@ -55,8 +55,8 @@ class CompiledSteps(Replays):
 
         Notes
         -----
-        Compiled code computes all samples in the thread that calls it. Two threads must not step the same stepper at a
-        time.
+        Compiled code computes all samples in the thread that calls it. Two threads must not step the same stepper at
+        the same time.
 
         Examples
         --------

@@ -50,7 +50,7 @@ class Replays(SampleStates):
         Parameters
         ----------
         snapshot : Snapshot
-            What `save` of this stepper has returned.
+            A snapshot from `save` of this stepper.
 
         Raises
         ------

@@ -72,7 +72,7 @@ def film(
     sample, show
         As for `view`.
     fps, speed : float
-        Frames per second of the film, and seconds of the motion per second of the film.
+        Frames per second of the film, and seconds of the simulation per second of the film.
     size : (int, int)
         Width and height in pixels; not used for `.html`.
 

@@ -69,8 +69,8 @@ def to_dataframe(motion: Trajectory) -> pandas.DataFrame:
     """Return the trajectory as a pandas.DataFrame with a row for each sample and time (extra `study`).
 
     There is a column for each entry of q and of qd, with its label in `Model.position_labels` or `velocity_labels`. If
-    a velocity has the label of its position, its column is "d " and the label. Then follow the actuator forces, such as
-    "tau link1", and the forces of contacts, such as "SphereContact on 'foot' z". The column "event 0" counts the
+    a velocity has the label of its position, its column is "d " and the label. Columns of the actuator forces, such as
+    "tau link1", and of contact forces, such as "SphereContact on 'foot' z", follow. The column "event 0" counts the
     recorded occurrences of the first event up to each time. `attrs["units"]` contains the units by column.
 
     Examples

@@ -242,7 +242,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         drives, passive damping and friction, wrenches, dampers, water, contacts, impacts and constraints. It is zero
         for an exact solution. NaN after the end of a sample that ended early.
 
-        Only `simulate(..., energy_error=True)` integrates the work. Without it, raises ArgumentError.
+        Only `simulate(..., energy_error=True)` integrates the work. Otherwise, access raises an ArgumentError.
 
         Notes
         -----

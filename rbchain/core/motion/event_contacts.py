@@ -52,8 +52,8 @@ def begin_at_contacts(e, block, f, lane):
 def update_distance_at_contacts(e, block, stepper, tableau, t, lane):
     """Update the distance from the level that counts as zero, if a step ends with a change of modes at time t.
 
-    It is the largest one so far of the sums of a closed gap and the way in the error of the time, in the unit of the
-    row of the state.
+    It is the largest one so far of the sums of a closed gap and the distance moved in the error of the time, in the
+    unit of the row of the state.
     """
     actions = block.loads.actions
     row = actions.shared.events[EVENT_ROW, e]

@@ -23,8 +23,8 @@ def has_contacts(block, *_):
 def may_act(contacts, settings, h, k):
     """Whether a row may have an impulse in this step, in any lane.
 
-    A gap is far from closed if it is more than twice the way of the step. If all gaps are far from closed, all
-    impulses are zero, and the responses are not needed. Dry friction always acts.
+    A gap is far from closed if it is more than twice the distance moved in the step. If all gaps are far from closed,
+    all impulses are zero, and the responses are not needed. Dry friction always acts.
     """
     table, rows = contacts.table, contacts.rows
     least = constant_like(rows, FAR * settings.penetration)

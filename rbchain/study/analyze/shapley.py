@@ -52,7 +52,7 @@ def shapley_effects(
     Notes
     -----
     Owen (2014), "Sobol' indices and Shapley value", and Song, Nelson and Staum (2016), "Shapley effects for global
-    sensitivity analysis: theory and computation", define the effects. The estimate is the one of Goda (2021), "A simple
+    sensitivity analysis: theory and computation", define the effects. The estimator is from Goda (2021), "A simple
     algorithm for global sensitivity analysis with Shapley effects". Correlated inputs are conditioned on each other by
     their normal scores.
 

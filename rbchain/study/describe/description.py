@@ -37,7 +37,7 @@ class Assembly(Described):
     Parameters
     ----------
     fixed : str or sequence of str
-        Names of joints that keep their initial positions and velocities. By default none does.
+        Names of joints that keep their initial positions and velocities. By default, there are none.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Simulation(Described):
     save_at : int or (times,) array, s, optional
         Saved times of `Outputs.motion`, as in `Model.simulate`: a number of evenly spaced times, or increasing times.
         By default 101 times, or at most 101 ends of fixed steps.
-        Measures "function" and "energy_error" are evaluated at these times, the start and the end.
+        Measures "function" and "energy_error" are evaluated at these times, at the start and at the end.
     save_every : float, s, optional
         Interval of the saved times, instead of `save_at`.
     q : (nq,) array, optional
@@ -93,12 +93,12 @@ class Simulation(Described):
     qd, tau : float or (nv,) array
         Initial velocities and constant joint forces; 0 by default.
     keyframe : str, optional
-        Name of a keyframe of the model, from which `q` and `qd` are taken, and the values of the inputs of the model's
-        drives. Then `q` and `qd` must not be given.
+        Name of a keyframe of the model, which sets `q`, `qd` and the values of the inputs of the model's drives. Then
+        `q` and `qd` must not be given.
     assemble : bool, Assembly or dict
         Whether each sample starts from the closed configuration nearest to `q`, and from the velocities nearest to `qd`
-        that satisfy the constraints. `{"fixed": ["crank"]}` names joints that keep theirs. A sample that cannot be
-        assembled gets the status NOT_ASSEMBLED. By default, `q` and `qd` have to satisfy the constraints.
+        that satisfy the constraints. `{"fixed": ["crank"]}` lists joints that keep theirs. A sample that cannot be
+        assembled gets the status NOT_ASSEMBLED. By default, `q` and `qd` must satisfy the constraints.
 
     Examples
     --------

@@ -246,7 +246,7 @@ class Weibull(Distribution):
     scale : float or str
         Above 0, in SI units or with a unit. 63 % of the values are below `low` + `scale`.
     shape : float
-        Above 0. The values scatter less for a greater shape.
+        Above 0. The values scatter less for a larger shape parameter.
     low : float or str
         Smallest value, in SI units or with a unit (0 by default).
 

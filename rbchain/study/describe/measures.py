@@ -96,7 +96,7 @@ class Measure(Described):
         * "reaction_force", "reaction_moment": magnitude of the force or moment that `joint` transmits, in N or N m, as
           in `Trajectory.reactions`. The moment is about the origin of the joint and contains the torque of the actuator
         * "constraint_force", "constraint_moment": magnitude of the force or moment of `constraint`, in N or N m, as in
-          `Trajectory.constraint_forces`. In an overconstrained mechanism, it is one of many solutions
+          `Trajectory.constraint_forces`. In an overconstrained mechanism, it is the solution of minimum norm
         * "kinetic_energy", "potential_energy" (of gravity, and elastic energy), and their sum "energy", in J
         * "energy_drift": the energy minus its initial value, in J
         * "energy_error": the energy that the integration has gained, `Trajectory.energy_error`, in J. A study with
@@ -116,7 +116,7 @@ class Measure(Described):
           "peak_to_peak" (largest minus smallest value)
         * "at_event": value in the state at the first occurrence of `event`; NaN if it does not occur. Not of forces
         * "integral", "integral_of_magnitude", "integral_of_square" over time: the "integral" of "power" is the energy,
-          and the "integral_of_square" of "torque" is a usual measure of the control effort
+          and the "integral_of_square" of "torque" is a common measure of the control effort
         * "settling_time": time in s after which the quantity stays within `band` times its initial deviation from the
           value `step_to`; NaN if it is outside at the end. Statistics omit samples with NaN
         * "overshoot": how far the quantity passes `step_to`, relative to the initial deviation (0.1 means 10 %)

@@ -31,13 +31,13 @@ class Input:
 
 
 class Inputs(NamedItems[Input]):
-    """The random inputs of a study by name, in their order. `Study.inputs` has them.
+    """The random inputs of a study by name, in their order, as `Study.inputs` returns them.
 
     Attributes
     ----------
     names : tuple of str
     units : dict of str
-        The unit of each number, by name.
+        The unit of each input, by name.
 
     Examples
     --------

@@ -42,8 +42,8 @@ class Probability:
     simulations : int
         Number of simulations.
     failed : int
-        Number of simulations that failed (`rb.Status`). `undefined` of `Study.probability` determines what they count
-        as.
+        Number of simulations that failed (`rb.Status`). `undefined` of `Study.probability` determines how they
+        count.
     undefined : int
         Number of simulations that succeeded, but whose measure is NaN.
     sample : int or None

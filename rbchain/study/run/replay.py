@@ -36,8 +36,8 @@ def sample(
         Number of the sample, from 0.
     save_at, save_every : int or (times,) array, s, and float, s, optional
         Saved times, as for `Model.simulate`. By default, the times of the study, and if these are fewer than 101, the
-        times that divide each of their intervals evenly. If more times would change the
-        steps, and so the trajectory, only the times of the study are saved.
+        times that divide each of their intervals evenly. If more times would change the steps,
+        and so the trajectory, only the times of the study are saved.
 
     Returns
     -------

@@ -135,7 +135,7 @@ class Results(HasPublicNames):
         Raises
         ------
         StudyError
-            As `Study.gradient`, and if the study is not known.
+            As for `Study.gradient`, and if the study is not known.
 
         Examples
         --------
