@@ -12,7 +12,7 @@ from ..errors import ArgumentError, ModelError, UnknownNameError
 from ..model.parameter_paths import MASS_AND_INERTIA
 from ..model.paths import Match
 from ..simulate.force_columns import PlaceOfForce
-from ..simulate.sensitivities import KINDS, parameters_at
+from ..simulate.sensitivity_columns import KINDS, parameters_at
 
 if TYPE_CHECKING:
     from ..facade.model import Model

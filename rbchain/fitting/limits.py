@@ -9,7 +9,7 @@ import numpy as np
 
 from ..common.real_arrays import FloatArray, excerpt, real_array
 from ..errors import ArgumentError
-from ..simulate.sensitivities import GRAVITY, KINDS, parameters_at
+from ..simulate.sensitivity_columns import GRAVITY, KINDS, parameters_at
 from .variables import EntryVariables
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from ..acting.numeric_fields import Force
 from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError
-from ..simulate.sensitivities import parameters_at
+from ..simulate.sensitivity_columns import parameters_at
 from .variables import EntryVariables
 
 if TYPE_CHECKING:

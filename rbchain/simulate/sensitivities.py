@@ -6,25 +6,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..acting.contacts import NAMES_OF_CONTACTS
 from ..acting.controllers import uses_simulated_model
-from ..acting.coordinates import joints_of_dofs
 from ..acting.flatten_drives import refuse_lags
 from ..common.misspelled import did_you_mean
 from ..common.real_arrays import excerpt
-from ..core.control import drive_layout as drive
-from ..core.control.actuators import ACTUATOR_GEAR
 from ..core.linear import parameter_layout as codes
 from ..core.linear.sensitivities import SensitivitySettings
 from ..core.tree import setting_layout as setting
 from ..errors import ArgumentError, UnknownNameError
-from ..model.parameter_paths import MASS_AND_INERTIA, TENSOR, XYZ, relatives_of
+from ..model.parameter_paths import MASS_AND_INERTIA
 from ..model.parameters import UPPER_TRIANGLE
-from ..model.paths import Match, Owned, matches
-from .force_columns import PlaceOfForce, matrices_of_columns, parameters_of_forces
+from ..model.paths import Match
+from .force_columns import PlaceOfForce, matrices_of_columns
 from .methods import names_of
+from .sensitivity_columns import ENTRIES_OF_BODY, GRAVITY, KINDS, columns_of, dofs_of, parameters_at
 from .signal_columns import SIGNALS, Weights
 
 if TYPE_CHECKING:
@@ -32,33 +29,6 @@ if TYPE_CHECKING:
     from ..facade.model import Model
     from .request import Request
 
-#: The kind of the columns of each name.
-KINDS = {
-    "q": codes.BY_POSITION,
-    "qd": codes.BY_VELOCITY,
-    "tau": codes.BY_FORCE,
-    "mass": codes.BY_MASS,
-    "cg": codes.BY_CG,
-    "inertia": codes.BY_INERTIA,
-    "rotor_inertia": codes.BY_ARMATURE,
-    "gear_ratio": codes.BY_ARMATURE,
-    "stiffness": codes.BY_STIFFNESS,
-    "rest_position": codes.BY_REST,
-    "cubic_stiffness": codes.BY_CUBIC_STIFFNESS,
-    "damping": codes.BY_DAMPING,
-    "friction": codes.BY_FRICTION,
-    "static_friction": codes.BY_STATIC_FRICTION,
-    "kp": codes.BY_KP,
-    "ki": codes.BY_KI,
-    "kd": codes.BY_KD,
-    "gear_friction": codes.BY_GEAR_FRICTION,
-    "gravity": codes.BY_GRAVITY,
-}
-GRAVITY = "gravity"
-ENTRIES_OF_BODY = {"mass": 1, "cg": 3, "inertia": 6}
-SPRINGS = ("stiffness", "rest_position", "cubic_stiffness")
-GAINS, GEAR_FRICTION = ("kp", "ki", "kd"), "gear_friction"
-KINDS_WITH_GAINS = (drive.KIND_PID, drive.KIND_COMPUTED_TORQUE)
 #: The parameters that the forces of controllers with a model depend on.
 PARAMETERS_OF_CONTROLLERS = ("gravity", "mass", MASS_AND_INERTIA, "cg", "inertia", "rotor_inertia", "gear_ratio")
 
@@ -79,7 +49,7 @@ def with_sensitivities(request: Request, actions: Actions | None, weights: Weigh
     assert actions is not None  # flatten_actions was called with always=True
     _refuse_unsupported(request, actions)
     of_name = {SIGNALS: _columns_of_weights(model, actions, weights)} if weights is not None else {}
-    of_name |= {name: _columns_of(model, actions, request.forces, name) for name in names if name != SIGNALS}
+    of_name |= {name: columns_of(model, actions, request.forces, name) for name in names if name != SIGNALS}
     columns = np.concatenate([of_name[name] for name in names], 1)
     settings = SensitivitySettings(np.ascontiguousarray(columns), int(request.control_derivative_errors))
     states = actions.records.states
@@ -151,33 +121,6 @@ def checked_names(
     return tuple(names)
 
 
-def parameters_at(model: Model, path: str, forces: Sequence[Any] = ()) -> list[Match[Any]]:
-    """Return the parameters with derivatives that a path names, of the model and of springs and bushings.
-
-    Their values are the indices of bodies or dofs, or a PlaceOfForce.
-    """
-    components = {"cg": XYZ, "inertia": TENSOR}
-    of_model = [Owned("", 0, XYZ)]
-    of_body = [Owned(body, i) for i, body in enumerate(model.body_names)]
-    first, counts = model.velocity_index.tolist(), model.kernel_model.dofs.counts.tolist()
-    of_dof = [
-        Owned(joint, at + dof, (), dof, count)
-        for joint, at, count in zip(model.joint_names, first, counts, strict=True)
-        for dof in range(count)
-    ]
-    parameters = {
-        name: [owned._replace(components=components.get(name, ())) for owned in of_body]
-        if name in ENTRIES_OF_BODY
-        else of_model
-        if name == GRAVITY
-        else of_dof
-        for name in KINDS
-    } | {MASS_AND_INERTIA: of_body}
-    for name, of_forces in parameters_of_forces(forces).items():
-        parameters[name] = [*parameters.get(name, ()), *of_forces]
-    return matches(path, parameters, relatives_of(model.description))
-
-
 def _refuse_unsupported(request: Request, actions: Actions) -> None:
     """Raise an error for methods, models and actions without sensitivities."""
     remedy, method = "Use finite differences of simulations", request.method
@@ -231,103 +174,6 @@ def _field_of(model: Model, forces: Sequence[Any], name: str) -> str:
     return name if name in KINDS else parameters_at(model, name, forces)[0].field
 
 
-def _columns_of(model: Model, actions: Actions, forces: Sequence[Any], name: str) -> np.ndarray:
-    """Return the columns (COLUMN_ROWS, count) of one field or path."""
-    if name not in KINDS:
-        return _columns_of_path(model, actions, name, parameters_at(model, name, forces)[0])
-    if name in ENTRIES_OF_BODY:
-        entries = ENTRIES_OF_BODY[name]
-        dofs, entry = np.repeat(model.kernel_model.dofs.last, entries), np.tile(np.arange(entries), model.n_bodies)
-    elif name == GRAVITY:
-        dofs, entry = np.zeros(3, int), np.arange(3)
-    elif name in GAINS:
-        entry = _drives_with_gains(model, actions, name)
-        dofs = actions.shared.drives[drive.DOF, entry]
-    else:
-        dofs = _dofs_of(model, actions, name)
-        entry = np.zeros(dofs.size, int)
-    return _rows(np.full(dofs.size, KINDS[name]), dofs, entry)
-
-
-def _rows(kinds: npt.ArrayLike, dofs: npt.ArrayLike, entries: npt.ArrayLike) -> np.ndarray:
-    """Return columns (COLUMN_ROWS, count) without signals."""
-    return np.stack(np.broadcast_arrays(kinds, dofs, entries, -1)).astype(np.int64)
-
-
-def _columns_of_path(model: Model, actions: Actions, path: str, match: Match[Any]) -> np.ndarray:
-    """Return the columns (COLUMN_ROWS, count) of the parameter `match` that a path names."""
-    name, i = match.field, match.owned.value
-    if isinstance(i, PlaceOfForce):
-        return i.rows
-    if name == MASS_AND_INERTIA:
-        if not (model.mass[..., i] > 0.0).all():
-            raise ArgumentError(f"derivatives contains {path!r}, but the mass is 0; expected a body with a mass")
-        entries = np.arange(ENTRIES_OF_BODY["inertia"])
-        kinds = [KINDS["mass"], *np.full(entries.size, KINDS["inertia"])]
-        return _rows(kinds, model.kernel_model.dofs.last[i], [0, *entries])
-    if name in ENTRIES_OF_BODY:
-        return _rows(KINDS[name], model.kernel_model.dofs.last[i], list(match.components) or [0])
-    if name == GRAVITY:
-        return _rows(KINDS[name], 0, list(match.components))
-    if name in GAINS:
-        return _rows(KINDS[name], i, _drives_with_gains(model, actions, name, i))
-    if i not in _dofs_of(model, actions, name):
-        expected = "an Actuator with a gear_friction" if name == GEAR_FRICTION else "a joint with an angle"
-        raise ArgumentError(f"derivatives contains {path!r}, which has no derivative; expected {expected}")
-    return _rows(KINDS[name], i, [0])
-
-
-def _dofs_of(model: Model, actions: Actions, name: str) -> np.ndarray:
-    """Return the degrees of freedom that have a column for one name; the others have zero sensitivities."""
-    if name in SPRINGS:
-        return np.flatnonzero(~model.kernel_model.dofs.in_quaternion_joint)
-    if name in GAINS:
-        return actions.shared.drives[drive.DOF, _drives_with_gains(model, actions, name)]
-    return _dofs_of_gears(actions) if name == GEAR_FRICTION else np.arange(model.nv)
-
-
-def _dofs_of_gears(actions: Actions) -> np.ndarray:
-    """Return the degrees of freedom whose actuator has a gear friction. Raises an ArgumentError if there is none."""
-    actuators: Any = actions.shared.actuators
-    found = np.zeros(0, int) if actuators is None else np.flatnonzero(actuators[ACTUATOR_GEAR] >= 0)
-    if not found.size:
-        raise ArgumentError(
-            f'derivatives contains "{GEAR_FRICTION}", but no Actuator has a gear_friction; expected an Actuator whose '
-            "gear_friction is not zero in at least one sample"
-        )
-    return found
-
-
-def _drives_with_gains(model: Model, actions: Actions, name: str, dof: int | None = None) -> np.ndarray:
-    """Return the columns of the drives with gains in the table of drives, in the order of their degrees of freedom.
-
-    With `dof`, only the drive of this degree of freedom. Raises an ArgumentError if there is none, if a degree of
-    freedom has several, or for "ki" if one integrates no error.
-    """
-    drives = actions.shared.drives
-    found = np.flatnonzero(np.isin(drives[drive.KIND], KINDS_WITH_GAINS))
-    found = found if dof is None else found[drives[drive.DOF, found] == dof]
-    found = found[np.argsort(drives[drive.DOF, found], kind="stable")]
-    if not found.size:
-        where = "drives contains none" if dof is None else f"joints {joints_of_dofs(model, [dof])} have none"
-        raise ArgumentError(f'derivatives contains "{name}"; expected a PID or ComputedTorque, but {where}')
-    dofs, counts = np.unique(drives[drive.DOF, found], return_counts=True)
-    if (counts > 1).any():
-        joints = joints_of_dofs(model, dofs[counts > 1])
-        raise ArgumentError(
-            f'derivatives contains "{name}", but a degree of freedom of joints {joints} has several drives with gains; '
-            "expected one PID or ComputedTorque. Add the gains of several PIDs in one"
-        )
-    without = drives[drive.INTEGRAL, found] < 0
-    if name == "ki" and without.any():
-        joints = joints_of_dofs(model, dofs[without])
-        raise ArgumentError(
-            f'derivatives contains "ki", but the drives of joints {joints} have ki = 0 and integrate no error; '
-            "expected a ki other than zero in at least one sample"
-        )
-    return found
-
-
 def columns_of_states(model: Model, actions: Actions, saved: np.ndarray) -> np.ndarray:
     """Return all columns (..., 2 nv, columns) from the rows of states (..., rows) after the integrals."""
     rows = _rows_of_column(model, actions)
@@ -357,7 +203,7 @@ def _count_of(model: Model, actions: Actions, forces: Sequence[Any], name: str) 
     if name == SIGNALS:
         settings: Any = actions.sensitivities
         return int(np.isin(settings.columns[codes.COLUMN_KIND], codes.OF_SIGNALS).sum())
-    return _columns_of(model, actions, forces, name).shape[1]
+    return columns_of(model, actions, forces, name).shape[1]
 
 
 def _shaped(model: Model, actions: Actions, forces: Sequence[Any], name: str, columns: np.ndarray) -> np.ndarray:
@@ -375,7 +221,7 @@ def _shaped(model: Model, actions: Actions, forces: Sequence[Any], name: str, co
         return matrices_of_columns(of_bodies, 3)
     full = np.zeros((*columns.shape[:-1], model.nv), columns.dtype)
     full[np.isnan(columns[..., 0])] = np.nan
-    full[..., _dofs_of(model, actions, name)] = columns
+    full[..., dofs_of(model, actions, name)] = columns
     if name in ("rotor_inertia", "gear_ratio"):
         full = full * _slope_of_armature(model, name)[..., None, None, :]
     return full.astype(columns.dtype)
