@@ -21,7 +21,7 @@ OF_STUDIES = (
 __all__ = [name for name in __all__ if name not in OF_STUDIES]
 
 
-#: Former names, with what stands for them now.
+#: Former names, with their replacements.
 RENAMED = {
     "StateError": "ArgumentError",
     "run_study": "rb.Study.read(file).run(out)",

@@ -1,4 +1,4 @@
-"""Arrays of the springs and bushings between bodies, and what a model computes with them."""
+"""Arrays of the springs and bushings between bodies, and the quantities that a model computes with them."""
 
 from __future__ import annotations
 

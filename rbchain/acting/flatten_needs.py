@@ -31,7 +31,7 @@ ROWS = dict(
 def flatten_needs(
     model: Model, calls: Sequence[UserCall | BatchFunction | None]
 ) -> tuple[need.Needs | None, tuple[int, int]]:
-    """Return what the functions of the groups need, and two sizes; None without compiled functions with needs.
+    """Return the needs of the functions of the groups, and two sizes; None without compiled functions with needs.
 
     The sizes are `SIZE_NEEDED` and `SIZE_NEEDS_MEMORY`.
     """

@@ -130,7 +130,7 @@ def flatten_samplers(
 
 
 def _hold_output(group: _Group, column: np.ndarray) -> None:
-    """Let a group compute the output of a controller, and the column of the controller in the table of drives hold it.
+    """Make a group compute the output of a controller, and the controller's column in the table of drives hold it.
 
     The column (drive_layout.ROWS,) changes in place.
     """

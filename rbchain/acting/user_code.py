@@ -43,8 +43,8 @@ OUTSIDE = (
 class BatchFunction:
     """A function in Python, its clock, and the arrays that it receives.
 
-    `parameters` and `states` are arrays (..., m) in the shape of the batch. `needed` computes what the function
-    declares to need. `failures` are the descriptions of outputs
+    `parameters` and `states` are arrays (..., m) in the shape of the batch. `needed` computes the quantities that
+    the function needs. `failures` are the descriptions of outputs
     that are not finite, by the numbers of the samples.
     """
 
@@ -88,7 +88,7 @@ class BatchFunction:
         return found
 
     def _checked(self, returned: Any, t: float, shape: tuple[int, ...]) -> np.ndarray:
-        """Return what the function has returned as an array of this shape."""
+        """Return the result of the function as an array of this shape."""
         what = f"{self.what}: the result at t = {t:.6g} s"
         expected = f"expected an array of shape {shape}, the batch shape of q0 and the number of outputs"
         if returned is None:
@@ -144,7 +144,7 @@ class UserFunction:
 class UserCall:
     """A user function of a simulation, and the columns of its parameters among the numbers of the actions.
 
-    `needed` computes what the function declares to need, for its exceptions.
+    `needed` computes the quantities that the function needs, for its exceptions.
     """
 
     what: str

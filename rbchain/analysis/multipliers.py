@@ -2,7 +2,7 @@
 
 If rows depend on each other, `Model.constraint_forces` returns the multipliers of minimum norm, l = J y. The rank of J
 is constant for changes of the state that keep the loops closed. `points.multipliers` contains changes dL with
-J^T dL = d(J^T l) - (dJ)^T l, but not the ones of minimum norm. Because J^T dl = J^T dL and dl = J dy + (dJ) y,
+J^T dL = d(J^T l) - (dJ)^T l, but not those with minimum norm. Because J^T dl = J^T dL and dl = J dy + (dJ) y,
 
     dl = J J^+ dL + (1 - J J^+) (dJ) y,   y = J^+ l.
 

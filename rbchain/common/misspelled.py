@@ -62,7 +62,7 @@ class SuggestsAttributes(HasPublicNames):
     """Base class whose error for a misspelled or renamed attribute suggests the right name.
 
     The suggestion is part of the message, because the interpreter adds its own only to tracebacks on the console.
-    A subclass lists old names with what stands for them now in `renamed_attributes`, and names from other packages
+    A subclass lists old names with their replacements in `renamed_attributes`, and names from other packages
     with the names here in `foreign_attributes`.
     """
 

@@ -1,8 +1,8 @@
 """Pickles that contain the names of classes, but not the modules that define them now.
 
 A pickle of Python names the module of each class, so it could not be read after the class has moved. Pickles of
-rbchain contain the function `new` of this module and the name of the class. `MODULES` is the only place that changes
-when a class moves that is not a public name of the package.
+rbchain contain the function `new` of this module and the name of the class. If a class that is not a public name of
+the package moves, only `MODULES` changes.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@
     frame_a = "upper"
     point_a = [0.2, 0, 0]
     point_b = [1.0, 0, 0]
-    compliance = 1e-8               # of a constraint that gives way; a hinge also has an angular_compliance
+    compliance = 1e-8               # of a compliant constraint; a hinge also has an angular_compliance
 
     [[frame]]                       # fixed to a body, or to the world
     name = "tool"

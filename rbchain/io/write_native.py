@@ -141,7 +141,7 @@ def _shapes_of(description: Description, name: str) -> dict[str, Any]:
 
 
 def _shape_of(shape: Visual | CollisionShape) -> dict[str, Any]:
-    """Return what the tables of visuals and of collision shapes have in common."""
+    """Return the common entries of the tables of visuals and of collision shapes."""
     table: dict[str, Any] = {"shape": shape.shape, "size": list(shape.size)}
     table |= {"file": str(Path(shape.file).resolve())} if shape.file else {}
     return table | _placement_of(shape.pose.translation, shape.pose.rotation)

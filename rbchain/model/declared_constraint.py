@@ -1,4 +1,4 @@
-"""What a class of constraints declares: its kind, its rows and its fields.
+"""Declarations of a class of constraints: its kind, its rows and its fields.
 
 Files, edits, assembly, studies, images and the equations of motion work with these declarations.
 """
@@ -122,7 +122,7 @@ SIDE_FIELDS = {
 }
 #: Fields with one value, and the functions that check and convert them.
 NUMBERS = {"length": positive, "ratio": _ratio, "offset": _number}
-#: Fields of a constraint that gives way; None for a rigid constraint. Their numbers are positive.
+#: Fields of a compliant constraint; None for a rigid constraint. Their numbers are positive.
 COMPLIANCES = ("compliance", "angular_compliance", "relaxation_time")
 #: The relaxation time of a compliant constraint by default, s.
 RELAXATION_TIME = 1e-3
@@ -173,7 +173,7 @@ class DeclaredConstraint(Value):
         if missing:
             raise ModelError(
                 f"{name_of(self)}: {', '.join(given)} is given without {', '.join(missing)}; expected "
-                f"{' and '.join(expected)} of a constraint that gives way, or none of them for a rigid constraint"
+                f"{' and '.join(expected)} of a compliant constraint, or none of them for a rigid constraint"
             )
         given.setdefault("relaxation_time", RELAXATION_TIME)
         for name, value in given.items():
@@ -185,7 +185,7 @@ class DeclaredConstraint(Value):
         return tuple(name for name in COMPLIANCES if name in cls.__annotations__)
 
     def _check_ends(self) -> None:
-        """Check what the constraint connects."""
+        """Check the bodies or joints that the constraint connects."""
         raise NotImplementedError
 
     @classmethod

@@ -35,7 +35,7 @@ class Owned(NamedTuple, Generic[T]):
     owner : str
         Empty for parameters of the whole model.
     value : T
-        What the caller finds by the path.
+        The item that the caller finds by the path.
     components : tuple of str
         Names of its components; () if a path cannot choose one of them.
     dof : int, optional
@@ -147,7 +147,7 @@ def _chosen(owned: Owned[T], rest: list[str]) -> tuple[tuple[int, ...], bool] | 
 
 
 def _message(path: str, parameters: Parameters[T], relatives: Mapping[str, str]) -> str:
-    """Describe what a path without a match should name instead."""
+    """Describe the names that a path without a match should use instead."""
     start = f"{path!r} does not name a parameter"
     for owner, field, rest in reversed([*_splits(path)]):  # the longest owner first, such as a signal of a drive
         if owner and parameters.get(field) and all(not owned.owner for owned in parameters[field]):

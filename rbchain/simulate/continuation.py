@@ -104,7 +104,7 @@ def continued(
     Raises
     ------
     ArgumentError
-        If an argument is given that the trajectory determines, or the trajectory cannot be continued.
+        If an argument that the trajectory determines is given, or the trajectory cannot be continued.
     """
     if not isinstance(motion, Trajectory):
         raise ArgumentError(f"continue_from is {excerpt(motion)}; expected a trajectory that simulate has returned")

@@ -29,7 +29,7 @@ OTHER_FIELDS = ("name", "drives", "visuals", "collisions", "nominal")
 
 @dataclass(frozen=True)
 class DrawnSamples:
-    """What a study draws for some episodes.
+    """The parameters and initial states that a study draws for some episodes.
 
     Attributes
     ----------

@@ -277,7 +277,7 @@ class Stepper(CompiledSteps):
         study: Study | None = None,
         **fields: Unpack[VariedFields],
     ) -> None:
-        """Start a new episode of samples: their time is `t0` again, and controllers and random signals start anew.
+        """Start a new episode of samples: their time is `t0` again, and controllers and random signals restart.
 
         Parameters
         ----------

@@ -13,7 +13,7 @@ from ..errors import missing_package
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
-#: Former names, with what stands for them now.
+#: Former names, with their replacements.
 RENAMED = {"open_dataset": "rb.load_results(folder)", "run_study": "rb.Study.read(file).run(out)"}
 
 

@@ -36,7 +36,7 @@ TRANSLATION_NUMBERS, ROTATION_NUMBERS = 3, 9
 
 
 class Needs(NamedTuple):
-    """What the functions of the groups need: `groups` (NEED_ROWS, groups) and `frames` (frames, FRAME_COLUMNS)."""
+    """Quantities that the functions need: `groups` (NEED_ROWS, groups) and `frames` (frames, FRAME_COLUMNS)."""
 
     groups: np.ndarray
     frames: np.ndarray
@@ -78,7 +78,7 @@ def memory_of_needs(actions):
 @only_if(has_needs)
 @routine
 def compute_needs(block, g, k):
-    """Compute what the function of a group needs from the measured state, in all lanes.
+    """Compute the quantities that the function of a group needs from the measured state, in all lanes.
 
     Lanes without a measurement may get NaN. Writes `NeedsMemory.numbers`.
     """

@@ -22,7 +22,7 @@ from . import constraint_layout as closure, equation_layout as equation
 
 # A pivot below this multiple of epsilon times its scale is round-off.
 DEPENDENT_ROW_FACTOR = 512.0
-# The rows are selected anew if the ratio of a pivot to its scale is below this number while other rows are dependent.
+# The rows are selected again if the ratio of a pivot to its scale is below this number while other rows are dependent.
 # If all rows count as independent, round-off may have hidden a dependent row: the limit is then epsilon to this power.
 SMALL_PIVOT = 1e-3
 DOUBTFUL_POWER = 0.5
@@ -33,7 +33,7 @@ def factor_matrix(constraints, may_decide, k):
     """Factor `constraints.matrix` in place, and store 1 / E in PIVOT (0 for a dependent row).
 
     If `may_decide` is true, it decides in the lanes with FLAG_DECIDES which rows are independent. It sets
-    FLAG_UNCERTAIN in the lanes in which the rows have to be selected anew.
+    FLAG_UNCERTAIN in the lanes in which the rows must be selected again.
     """
     matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
     flags, zero, one = constraints.flags, constant_like(matrix, 0.0), constant_like(matrix, 1.0)

@@ -94,7 +94,7 @@ hybrid_dynamics_of_controllers = choose(
 @only_if(has_constraints)
 @kernel
 def decide_rank(block, decides, k):
-    """Let the next evaluations decide which rows are independent, in the lanes in which `decides` is positive.
+    """Make the next evaluations decide which rows are independent, in the lanes in which `decides` is positive.
 
     `decides` is one value for each lane.
     """
@@ -220,7 +220,7 @@ def record_starts(block, starts):
 @only_if(has_constraints)
 @kernel
 def restore_rows_of_start(block, lane):
-    """Let the rows be independent that are so at the start of a step, because the step is repeated."""
+    """Restore the selection of independent rows at the start of a step, because the step is repeated."""
     rows = block.constraints.rows
     for row in range(rows.shape[0]):
         rows[row, equation.KEPT, lane] = rows[row, equation.START_KEPT, lane]

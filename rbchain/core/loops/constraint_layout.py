@@ -72,7 +72,7 @@ AXES, AXES_OF_ROW = 17, 4
 NO_AXIS = -1
 ALIGNED = AXES + AXES_OF_ROW * MAX_DIRECTIONS  # axes from this one to 2 are equal for both bodies; none if NO_AXES
 NO_AXES = 3
-COMPLIANT = ALIGNED + 1  # 1 for a constraint that gives way, else 0
+COMPLIANT = ALIGNED + 1  # 1 for a compliant constraint, else 0
 ROWS = COMPLIANT + 1
 
 
@@ -144,7 +144,7 @@ FLAG_ERROR = 2  # largest residual or rate relative to the scale of its round-of
 FLAG_CONDITION = 3  # square root of the smallest ratio of a pivot to its scale: 1 far from singular configurations
 FLAG_START_CONDITION = 4  # FLAG_CONDITION at the start of the step
 FLAG_AVOIDED = 5  # number of steps that were repeated to avoid a singular configuration
-FLAG_UNCERTAIN = 6  # 1 if the independent rows have to be selected anew
+FLAG_UNCERTAIN = 6  # 1 if the independent rows must be selected again
 FLAG_LOST_RANK = 7  # 1 if fewer rows are independent at the end of the step than at its start
 FLAG_ROWS = 8
 

@@ -59,7 +59,7 @@ NOISE_LIMIT = 1e4
 def factor_constraints(model, constraints, work, k):
     """Compute the responses of all rows, and factor J H^-1 J^T = L E L^T. Reads R, LEVER, U and DINV.
 
-    In the lanes with FLAG_DECIDES, it decides anew which rows are independent.
+    In the lanes with FLAG_DECIDES, it decides again which rows are independent.
     """
     for c in range(constraints.tables.table.shape[1]):
         for side in range(2):

@@ -114,7 +114,7 @@ def has_new_lane(stepper):
 
 @kernel
 def end_and_restart_lanes(block, stepper, settings, batch, next_sample, span, k):
-    """Record the samples that have ended, and start the next samples, and the lanes again whose contacts have changed.
+    """Record the samples that have ended. Start the next samples, and restart the lanes whose contacts have changed.
 
     Returns the number of the next sample.
     """

@@ -1,4 +1,4 @@
-"""What the motion of a sample depends on in addition to its positions, velocities and parameters, between two calls.
+"""Memory of a sample between two calls: everything on which its motion depends besides state and parameters.
 
 A call writes it at the end of each sample, and a later call continues with it. Each sample has one row of numbers: the
 time of its first rate, the other rows of its state, and the state of its sampled controllers. Methods with adaptive
@@ -17,7 +17,7 @@ from ..tree import joint_layout as joint, sampler_layout as sampler
 from ..tree.layout import sample_entry
 from ..tree.sampler_layout import has_samplers
 
-TIME_OF_RATE = 0  # clocks.RATE, s; NaN for a sample that starts anew
+TIME_OF_RATE = 0  # clocks.RATE, s; NaN for a sample that restarts
 NEXT_STEP = 1  # clocks.PROPOSED, s
 LAST_ERROR = 2  # clocks.PREVIOUS_ERROR
 FIRST_ROW_OF_STATE = 3

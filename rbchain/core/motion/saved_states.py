@@ -187,7 +187,7 @@ def interpolate_saved_state(block, stepper, tableau, batch, state, lane):
 
 @kernel
 def return_to_start(stepper, lane):
-    """Let the next shorter step of a lane begin at the start of its last step."""
+    """Make the next shorter step of a lane begin at the start of its last step."""
     clock, spare = stepper.clock, stepper.spare
     clock[clocks.REACHED, lane] = clock[clocks.START, lane]
     clock[clocks.PART, lane] = clock[clocks.TAKEN, lane]

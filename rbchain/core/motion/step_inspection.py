@@ -172,7 +172,7 @@ def is_penetration(contacts, modes, stepper, tolerance, lane):
 
 @kernel
 def repeat_step(stepper, tolerances, length, lane):
-    """Let a lane repeat its step with another length, s, unless that is one step too many."""
+    """Make a lane repeat its step with another length, s, unless this exceeds the number of steps."""
     stepper.control[controls.ACCEPTED, lane] = constant_like(stepper.control, 0.0)
     stepper.clock[clocks.STEP, lane] = length
     stepper.control[controls.H, lane] = constant_like(stepper.control, length)

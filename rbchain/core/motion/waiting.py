@@ -90,7 +90,7 @@ def write_measurement(block, g, column, lane):
 @only_if(has_batch_calls, False)
 @kernel
 def wait_for_outputs(block, stepper, span, k):
-    """Let the lanes wait that need outputs. Their state and their rate do not change. Returns whether a lane waits."""
+    """Make the lanes that need outputs wait. Their state and their rate do not change. Returns whether a lane waits."""
     if ask_for_outputs(block, stepper, True, span, k) == 0:
         return False
     due = block.loads.actions.shared.samplers.batch_calls.due
@@ -110,7 +110,7 @@ def wait_for_outputs(block, stepper, span, k):
 @only_if(has_batch_calls, False)
 @kernel
 def block_waits_at(block, stepper, t, span, k):
-    """Let all running lanes wait if one of them needs outputs at time t, which all have reached."""
+    """Make all running lanes wait if one of them needs outputs at time t, which all have reached."""
     for lane in range(stepper.y.shape[1]):
         stepper.clock[clocks.T, lane] = t
     if ask_for_outputs(block, stepper, False, span, k) == 0:
@@ -131,7 +131,7 @@ def restore_parameters(block, stepper, batch):
 
 @kernel
 def resume_lanes(block, stepper, batch):
-    """Let the lanes continue that wait. The controllers then set their outputs and their next step."""
+    """Let the waiting lanes continue. The controllers then set their outputs and their next step."""
     restore_parameters(block, stepper, batch)
     end = batch.times[batch.times.shape[0] - 1]
     for lane in range(stepper.y.shape[1]):
@@ -142,7 +142,7 @@ def resume_lanes(block, stepper, batch):
 
 @kernel
 def resume_block(block, stepper, batch):
-    """Let the lanes of a block with fixed steps continue that wait."""
+    """Let the waiting lanes of a block with fixed steps continue."""
     restore_parameters(block, stepper, batch)
     for lane in range(stepper.y.shape[1]):
         if stepper.tally[tallies.STATUS, lane] == WAITING:

@@ -52,7 +52,7 @@ class Start(NamedTuple):
 
     `q` (nq) is in rad and m, `qd` (nv) in rad/s and m/s, `tau` (nv) in N m and N, as in `drivers.dynamics`.
     `memory` (samples, rows) is the `Outcome.memory` with which the samples continue; it has no rows if all samples
-    start anew, and NaN in its first column for a sample that starts anew. `order` (m,) are the samples to integrate; it
+    restart, and NaN in its first column for a sample that restarts. `order` (m,) are the samples to integrate; it
     is empty if these are all samples in their order.
     """
 

@@ -1,4 +1,4 @@
-"""Gradients and control variates of a finished study for its report: what a linear measure would have shown."""
+"""Gradients and control variates of a finished study for its report: the results of a linear measure."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def force_of(table: Mapping[str, Any]) -> Any:
 
 
 def forces_of(given: Sequence[Any], model: Model) -> tuple[Any, ...]:
-    """Return forces, with the ones of the model in place of their descriptions."""
+    """Return forces, with the forces of the model in place of their descriptions."""
     found: list[Any] = []
     for force in given:
         found += force.forces(model) if isinstance(force, ShapeContacts | StopsAtLimits) else [force]

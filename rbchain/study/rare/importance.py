@@ -88,7 +88,7 @@ class _NotFound(Exception):
 
 @dataclass(frozen=True)
 class _Region:
-    """What a search has found: the probability of these failures, and a mixture that samples them."""
+    """The result of a search: the probability of these failures, and a mixture that samples them."""
 
     probability: float
     fit: Mixture

@@ -43,7 +43,7 @@ class Simulations:
     threshold, sign : float
         The margin is sign * (threshold - measure): the sign is 1 if large values are failures, and -1 otherwise.
     undefined : "failure", "no_failure" or None
-        What a sample without a value counts as.
+        How samples without a value count.
     limit : int
         Largest number of simulations.
     """

@@ -9,7 +9,7 @@ import numpy as np
 CONFIDENCE = 0.95
 #: Three numbers: a quantile, and the ends of its confidence interval; NaN for an end that is unknown.
 QuantileAndInterval = tuple[float, float, float]
-TAIL = 12.0  # standard deviations of the binomial distribution; what is beyond them is below round-off
+TAIL = 12.0  # standard deviations of the binomial distribution; the rest is below round-off
 
 
 def ranks_around_quantile(count: int, level: float, confidence: float = CONFIDENCE) -> tuple[int, int]:

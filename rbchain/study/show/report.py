@@ -73,10 +73,10 @@ $sections
 def write_report(folder: str | Path) -> Path:
     """Write `report.html` and `report/*.png` into a folder of results; returns the path of the page.
 
-    The report begins with what was simulated and an image of the mechanism in the initial state of sample 0. The table
-    of the measures follows: quantiles and mean with their 95 % confidence intervals, standard deviations of the samples
-    and of first order, and the parameters that explain most of the variance. For each measure it shows the
-    distribution, its convergence with the number of samples, its dependence on these parameters, and the mean by
+    The report begins with a description of the simulation and an image of the mechanism in the initial state of sample
+    0. The table of the measures follows: quantiles and mean with their 95 % confidence intervals, standard deviations
+    of the samples and of first order, and the parameters that explain most of the variance. For each measure it shows
+    the distribution, its convergence with the number of samples, its dependence on these parameters, and the mean by
     control variates. Quantile bands over time follow if the trajectories were stored, then the sensitivity analyses in
     the folder (`rbchain study indices`). Analyses of rare events (`rbchain study probability`) show the most probable
     failing sample, the parameters that drive it, and its trajectory. Then come the failed samples and the dispersions.
