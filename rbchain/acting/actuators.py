@@ -74,7 +74,7 @@ class Actuator(Drive):
     by n, and divide its speeds by n.
 
     A motor that lifts a weight through a gear with a `gear_friction` of c has an efficiency of 1 - c. Friction that
-    grows with the torque is a part of the models of servos by Duclusaud et al. (2024), "Extended Friction Models for
+    grows with the torque is part of the servo models of Duclusaud et al. (2024), "Extended Friction Models for
     the Physics Simulation of Servo Actuators". `rb.fit` estimates `gear_friction`.
 
     Between two instants of a sampled controller, the command is constant and the lag is an exponential function. So it

@@ -57,7 +57,7 @@ class DryFriction(Force):
     Drives that lift a weight through a gear with a `gear_friction` of c have an efficiency of 1 - c. To move the joint
     against its drives, 1 + c times their force is necessary. At rest, drives with the force f withstand all forces
     between (1 - c) f and (1 + c) f, if there is no other friction. With c = 1, no force of the drives moves the joint.
-    Friction that grows with the torque is a part of the models of servos by Duclusaud et al. (2024), "Extended Friction
+    Friction that grows with the torque is part of the servo models of Duclusaud et al. (2024), "Extended Friction
     Models for the Physics Simulation of Servo Actuators".
 
     Examples

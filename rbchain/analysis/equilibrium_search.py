@@ -42,7 +42,7 @@ LARGEST_ERROR = 1e-12
 LARGEST_GAP = 1e-9
 #: Largest change of an angle in one step, rad.
 LARGEST_TURN = 0.5
-#: Stiffness below this share of the largest one is round-off.
+#: Stiffness below this fraction of the largest one is round-off.
 LEAST_STIFFNESS = 1e-13
 #: Largest step along an eigenvector, in scaled coordinates, if nothing resists the force.
 LARGEST_STEP = 1e6

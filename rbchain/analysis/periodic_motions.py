@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 #: Number of times at which the forces are compared with those one period later, and their largest relative difference.
 TIMES_OF_FORCES, LARGEST_DIFFERENCE = 8, 1e-6
-#: Singular values of M - 1 below this share of the largest one are zero.
+#: Singular values of M - 1 below this fraction of the largest one are zero.
 LEAST_SINGULAR_VALUE = 1e-9
 #: Largest change of the state by a step of the search for the period, relative to the change by its rate in a period.
 LARGEST_STEP = 0.03
-#: Singular values below this share of the largest one do not contribute to the step that replaces a larger one.
+#: Singular values below this fraction of the largest one do not contribute to the step that replaces a larger one.
 SMALL_SINGULAR_VALUE = 0.05
 #: A multiplier this far above 1 is round-off.
 LEAST_GROWTH = 1e-6
@@ -254,7 +254,7 @@ class _Shooting:
 
     @staticmethod
     def _solved(A: FloatArray, right: FloatArray, least: float) -> FloatArray:
-        """Return the solutions of smallest norm, without singular values below a share of the largest one."""
+        """Return the solutions of smallest norm, without singular values below a fraction of the largest one."""
         found: FloatArray = (np.linalg.pinv(A, rcond=least) @ right[..., None])[..., 0]
         return found
 

@@ -38,7 +38,7 @@ from .input_ports import LinearInput, changes_by_inputs, columns_of_drives, inpu
 from .operating_points import Conditions, OperatingPoints, checked_integrals, given_states, operating_points
 from .ports import outputs_of, rows_of_outputs
 
-#: A dead time that differs by less than this part of the period from whole periods has whole periods.
+#: A dead time that differs by less than this fraction of the period from whole periods has whole periods.
 CLOCK_TOLERANCE = 1e-9
 
 

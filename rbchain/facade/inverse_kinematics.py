@@ -22,14 +22,14 @@ from .targets import Goals, Target, goals_of
 if TYPE_CHECKING:
     from .model import Model
 
-#: The search ends below this share of the tolerance, so that the round-off of another evaluation does not exceed it.
+#: The search ends below this fraction of the tolerance, so that the round-off of another evaluation does not exceed it.
 SHARE_OF_TOLERANCE = 0.5
 #: Largest residual of the constraints of a solution, m and rad; relative to the size of mechanisms smaller than 1 m.
 CLOSED = 1e-10
 #: Instead of infinite limits, for joints of couplers: whole turns of their angles would violate the constraints.
 ANY_ANGLE = np.finfo(np.float64).max
-#: Random starts are within this share of the range between two limits, about its middle, and as evenly distributed as
-#: Latin hypercubes of this number of starts. About 0.4 % of the poses of a Panda remain unsolved after 8 starts.
+#: Random starts are within this fraction of the range between two limits, about its middle, and as evenly distributed
+#: as Latin hypercubes of this number of starts. About 0.4 % of the poses of a Panda remain unsolved after 8 starts.
 #: Independent starts in the complete range leave 0.3 to 1.7 % unsolved, depending on the seed.
 SHARE_OF_RANGE, STARTS_OF_CUBE = 0.7, 7
 LARGEST_SEED = 2**63 - 1

@@ -15,7 +15,7 @@ from .variables import EntryVariables
 if TYPE_CHECKING:
     from .problem import Problem
 
-#: An estimate is at a bound if its distance is at most this share of the interval, on the scale of the variables.
+#: An estimate is at a bound if its distance is at most this fraction of the interval, on the scale of the variables.
 SHARE_AT_BOUND = 1e-6
 
 

@@ -18,7 +18,7 @@ from .springs import fitted_forces
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-#: A combination with a singular value below this share of the largest one does not change the motion.
+#: A combination with a singular value below this fraction of the largest one does not change the motion.
 NULL_SHARE = 1e-9
 #: Shares of a combination that its description omits.
 SMALL_SHARE = 0.05

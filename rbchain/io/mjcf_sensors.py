@@ -62,7 +62,7 @@ def _sensor(source: Source, forces: Forces, i: int, frames: Frames, dofs: Dofs) 
             body, pose = place
             is_reaction = own in ("force", "torque")
             if is_reaction and (not model.body_jntnum[body] or _is_immersed(source, forces, body)):
-                return None  # a body without joints is a part of its parent
+                return None  # a body without joints is part of its parent
             return _sensor_of_frame(source, own, body, pose, frames, cutoff)
     return None
 

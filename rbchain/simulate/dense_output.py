@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from .methods import Method
     from .trajectory import Trajectory
 
-#: A state at an end of a step is evaluated this share of the step inside it, so that forces which jump are one-sided.
+#: A state at an end of a step is evaluated this fraction of the step inside it, so that forces which jump are
+#: one-sided.
 INSIDE = 1e-9
 
 

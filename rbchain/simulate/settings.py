@@ -27,7 +27,7 @@ CONTACT_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 #: Limits of counters, far beyond any run time that a user would accept.
 MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
-#: A last interval below this share of `duration` is round-off of its quotient with `save_every` or `step`.
+#: A last interval below this fraction of `duration` is round-off of its quotient with `save_every` or `step`.
 SHORTEST_INTERVAL = 1e-12
 #: A duration or a time that differs from a multiple of `step` by this fraction of a step is this multiple.
 ROUND_OFF_OF_STEPS = 1e-9

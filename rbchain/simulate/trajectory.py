@@ -274,7 +274,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
 
     @property
     def continuation(self) -> Continuation | None:
-        """How the trajectory has ended, for `simulate(continue_from=...)`; None for a part of one, or from a file."""
+        """How the trajectory has ended, for `simulate(continue_from=...)`; None for a part or one from a file."""
         return self._continuation
 
     def without_energy_error(self) -> Trajectory:

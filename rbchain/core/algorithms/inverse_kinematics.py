@@ -39,7 +39,7 @@ DAMPING, FLOOR = 0.1, 1e-10
 LARGEST_ENERGY = 4.0
 #: Instead of zero, for lanes whose sample is solved in a position in which nothing moves the frames.
 SMALLEST_PIVOT = 1e-200
-#: A start ends if the energy after this number of iterations is above this share of the energy before them.
+#: A start ends if the energy after this number of iterations is above this fraction of the energy before them.
 ITERATIONS_OF_CHECK, SHARE_OF_CHECK = 8, 0.8
 ITERATIONS_OF_START = 40
 #: The same for the last iterations, which end at a local minimum of the energy.

@@ -115,9 +115,9 @@ def hold_idle_contacts(contacts, modes, lane):
 def find_forces_within_limits(contacts, modes, numbers, rest, lane):
     """Find reference forces of active constraints that depend on each other; return whether the modes fit them.
 
-    Many forces cause the same accelerations. Forces within a part of the limits of friction let the modes last. To find
-    them, alternately project the forces onto these limits, and add the change that restores the accelerations (von
-    Neumann's method of alternating projections).
+    Many forces cause the same accelerations. Forces within a fraction of the friction limits keep the modes unchanged.
+    To find them, alternately project the forces onto these limits, and add the change that restores the accelerations
+    (von Neumann's method of alternating projections).
     """
     for part in PARTS_OF_FRICTION:
         for _ in range(MAX_PROJECTIONS):

@@ -28,9 +28,9 @@ from .sphere_plane import PLANE_NORMAL, PLANE_POINT, POINT, RADIUS
 SMALLEST = element.NUMBER_SHAPE + 16  # smallest semi-axis, or a small number for a disk, m
 SEMI_AXES = element.NUMBER_SHAPE + 17  # 9: three vectors in the axes of the body, m
 
-# The smallest semi-axis of a disk, as a part of its radius. Radii of curvature are then finite.
+# The smallest semi-axis of a disk, as a fraction of its radius. Radii of curvature are then finite.
 THINNEST = 1e-12
-# A disk lies flat if h is smaller than this part of its radius.
+# A disk lies flat if h is smaller than this fraction of its radius.
 LEAST_TILT = 1e-12
 
 

@@ -53,7 +53,7 @@ MAX_RATIO = 2.5  # of a step to the previous step, if the polynomial of the prev
 MIDDLE = (STAGES + 1) // 2  # the number of the middle stage
 PAIRS = (STAGES - 1) // 2  # the number of complex systems
 GROWTH_AT_START = 2.0  # the iteration fails if the ratio of the second change to the first one is larger
-MAX_DEFECT = 0.1  # of the end, above the tolerance, as a share of the defect of the prediction
+MAX_DEFECT = 0.1  # of the end, above the tolerance, as a fraction of the defect of the prediction
 ERROR_OF_FAILURE = 25400.0  # as for "rosenbrock"
 SLOW_CONVERGENCE = 6  # from this number of iterations on, the next step is not longer
 GROWTH_FACTOR = 0.9  # of the step length: a rejected step takes more time than shorter steps
@@ -66,7 +66,7 @@ ROW_COUNT = 3  # number of iterations
 ROW_STEP = 4  # length of the step, s
 ROW_PREVIOUS_STEP = 5  # length of the step of `polynomial`, s; 0 without one
 ROW_FIRST_DEFECT, ROW_DEFECT = 6, 7  # norms of the defects of the prediction, and of the end
-ROW_OFFSET = 8  # time from the end of the step of `polynomial` to the start of this step, as a share of that step
+ROW_OFFSET = 8  # time from the end of the step of `polynomial` to the start of this step, as a fraction of that step
 ITERATION_ROWS = 9
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 STAGES = 5
-# The stages converge until the estimated error of their iteration is below this share of the tolerance.
+# The stages converge until the estimated error of their iteration is below this fraction of the tolerance.
 CONVERGENCE = 0.03
 ROUND_OFF = 50.0  # changes of the stages below this multiple of the machine precision are round-off
 

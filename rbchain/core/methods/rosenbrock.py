@@ -32,7 +32,7 @@ from .interface import MethodFunctions, error_or_failure
 from .runge_kutta import combine
 from .tableaus import RosenbrockTableau
 
-MAX_DEFECT = 0.5  # of the end of a step, as a share of the change of the rate that J describes
+MAX_DEFECT = 0.5  # of the end of a step, as a fraction of the change of the rate that J describes
 ROUND_OFF = 50.0  # increments below this multiple of the machine precision are round-off
 # An error after which the step control repeats the step with 0.38 of its length. After half of the length, the next
 # step would end at the same place, where the method has failed.

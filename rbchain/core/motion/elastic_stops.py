@@ -15,7 +15,7 @@ from ..tree.layout import PASSIVE_STOPS, parameter
 
 INTERVALS = 8  # of a step, in which the extreme is searched
 SEARCHES = 4  # parabolas through the three best places; an extreme of fourth degree is then known to about 1e-9
-PART_OF_TOLERANCE = 1e-3  # penetrations of less than this part of the tolerance of the position are not seen
+PART_OF_TOLERANCE = 1e-3  # penetrations of less than this fraction of the tolerance of the position are not seen
 
 
 @routine

@@ -34,7 +34,7 @@ INTERVALS = 4
 SLOPE = 1e-3  # part of an interval over which the slope at the ends of a step is taken
 GOLDEN_PART = 0.381966011250105  # (3 - sqrt 5) / 2
 MAX_SEARCHES, MAX_BISECTIONS = 60, 100
-# The search for an extreme ends when the adjacent values exceed it by this part of its distance from zero.
+# The search for an extreme ends when the adjacent values exceed it by this fraction of its distance from zero.
 FLAT = 0.1
 NARROW = 1e-12  # of the step
 

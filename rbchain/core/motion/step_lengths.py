@@ -17,10 +17,10 @@ from ..sample import clock_layout as clocks, control_layout as controls, tally_l
 from ..tree.layout import has_actions
 
 NEAR_STOP = 10.0  # if fewer steps remain to a stop, they have equal lengths
-# The first step is at most this part of the shortest period of the sines, so that its stages see them. Later steps
+# The first step is at most this fraction of the shortest period of the sines, so that its stages see them. Later steps
 # are at most ten times longer than the one before.
 FIRST_PART_OF_PERIOD = 0.25
-# With contacts and dry friction, all steps are at most this part of a period: a body that sticks has no error.
+# With contacts and dry friction, all steps are at most this fraction of a period: a body that sticks has no error.
 PART_OF_PERIOD = 0.125
 
 

@@ -51,7 +51,7 @@ def _tables(nodes):
 
 GAUSS_NODES, GAUSS_INTEGRALS, GAUSS_LAST = _tables(0.5 * (1.0 + np.polynomial.legendre.leggauss(NODES)[0]))
 RADAU_NODES, RADAU_INTEGRALS, RADAU_LAST = _tables(radau_nodes())
-# The last coefficient times the length of a part may be this share of the scale of the energy.
+# The last coefficient times the length of a part may be this fraction of the scale of the energy.
 RESOLUTION = 1e-6
 # The scale is at least the work of the joint forces over this displacement, rad or m.
 LEAST_DISPLACEMENT = 1e-6

@@ -284,7 +284,7 @@ def is_too_stiff(block, h, k):
     that passes this check may still be unstable.
     """
     joints = block.loads.actions.joints
-    share = zeros_like(joints[joint.DAMPING, 0, k])  # the largest h |lambda|, as a share of its limit
+    share = zeros_like(joints[joint.DAMPING, 0, k])  # the largest h |lambda|, as a fraction of its limit
     of_damping = constant_like(joints, h / REAL_STABILITY_LIMIT)
     of_stiffness = constant_like(joints, (h / IMAGINARY_STABILITY_LIMIT) ** 2)
     for i in range(block.qd.shape[0]):

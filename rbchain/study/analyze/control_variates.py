@@ -24,7 +24,7 @@ LEAST_SAMPLES = 10  # per coefficient of the regression
 def control_variates(study: Study, results: xarray.Dataset, measure: str | None = None) -> xarray.Dataset:
     """Estimate the means of measures with less variance, from the known means of the random inputs.
 
-    A linear regression on the random inputs explains a part of the variance of a measure. Because the means of these
+    A linear regression on the random inputs explains part of the variance of a measure. Because the means of these
     inputs are known, this part does not contribute to the error of the mean.
 
     Parameters

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from .measures import Measure
 
 SMALLEST = float(np.finfo(float).tiny)
-#: Values that exceed a level by less than this share of the largest value are at the level: projections and the solver
-#: of "moreau" hold bodies at stops to 1e-10 of their units.
+#: Values that exceed a level by less than this fraction of the largest value are at the level: projections and the
+#: solver of "moreau" hold bodies at stops to 1e-10 of their units.
 ROUND_OFF_OF_LEVELS = 2e-10
 
 #: Reductions of a series (..., times) over time.

@@ -7,7 +7,7 @@ for each sample (...). Between two times, the series counts as linear.
 import numpy as np
 import numpy.typing as npt
 
-#: |tau| counts as saturated from this share of the limit on, because of round-off.
+#: |tau| counts as saturated from this fraction of the limit on, because of round-off.
 SATURATED = 1.0 - 1e-9
 
 
