@@ -243,8 +243,8 @@ def write(kept, folder):
         "# Results of the race",
         "",
         "`python benchmarks/race.py` measured these times per sample. `ports/README.md` describes the programs.",
-        "All ran alternately on one core, unless a table states the number of threads. Times are medians. Numbers",
-        "in brackets are multiples of the time of rbchain. Slow programs computed fewer samples.",
+        "Their runs were interleaved on one core, unless a table states the number of threads. Times are medians.",
+        "Numbers in brackets are multiples of the time of rbchain. Slow programs computed fewer samples.",
         "",
         "<!-- tables -->",
     ]

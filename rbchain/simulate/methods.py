@@ -65,7 +65,7 @@ METHODS: dict[str, Method] = {
     for method in (
         Method(
             "rk45",
-            "Runge-Kutta of Dormand and Prince",
+            "Runge-Kutta method of Dormand and Prince",
             5,
             is_adaptive=True,
             has_contacts=True,
@@ -73,7 +73,7 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             "dop853",
-            "Runge-Kutta of Dormand and Prince for small tolerances",
+            "Runge-Kutta method of Dormand and Prince for small tolerances",
             8,
             is_adaptive=True,
             has_sensitivities=True,
@@ -98,13 +98,13 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             "rk4",
-            "Runge-Kutta of Kutta",
+            "classical Runge-Kutta method",
             4,
             has_sensitivities=True,
         ),
         Method(
             "implicit",
-            "linearly implicit Euler",
+            "linearly implicit Euler method",
             1,
             is_implicit_in_joints=True,
         ),
