@@ -34,12 +34,16 @@ def state_equations(
     integrals = coordinates.integrals
     forces_of_states[:, :, forces_of_states.shape[2] - integrals :] += points.C
     accelerations = accelerations_by_forces(points, forces_of_states)
-    by_inputs = accelerations_by_forces(points, forces)
-    if conditions.has_loops:
-        by_inputs = points.closed[:, 2] @ by_inputs
+    by_inputs = accelerations_by_inputs(conditions, points, forces)
     rates = V + rates_of_tangents(conditions.model, points.qd) @ P
     of_integrals = -P[:, conditions.integrated]
     return coordinates.select(rates, accelerations, of_integrals), (rates, accelerations), by_inputs
+
+
+def accelerations_by_inputs(conditions: Conditions, points: OperatingPoints, forces: FloatArray) -> FloatArray:
+    """Compute the derivatives (samples, nv, inputs) of qdd by inputs that change M dqdd = df by these forces."""
+    by_inputs = accelerations_by_forces(points, forces)
+    return points.closed[:, 2] @ by_inputs if conditions.has_loops else by_inputs
 
 
 def accelerations_by_forces(points: OperatingPoints, forces: FloatArray) -> FloatArray:

@@ -14,8 +14,8 @@ of it. There, a unit joint force has the projection p, and k is the projection o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +30,9 @@ from ..common.real_arrays import FloatArray, excerpt, real_array
 from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
 from ..simulate.request import checked_times
-from .coordinates import Coordinates, coordinates_of
+from .coordinates import Coordinates, coordinates_of, coordinates_of_groups
 from .crossovers import LoopMargins, grows, margins_of_loop
-from .equations_of_states import state_equations
+from .equations_of_states import accelerations_by_inputs, state_equations
 from .input_ports import INPUT_OF_JOINT
 from .linear_models import LinearModel
 from .operating_points import (
@@ -78,7 +78,9 @@ class Margins(SampleArrays):
     stable : (...) array of bool
         Whether no small motion of the closed loop grows exponentially.
     loop : LinearModel
-        The linear model of L, with one input and one output. `loop.frequency_response(frequency)` is its response.
+        The linear model of L, with one input and one output. `loop.frequency_response(frequency)` is its response. With
+        closed loops, its states are the same degrees of freedom for all samples, and `loop.success` is False where they
+        do not determine the others. The margins of a sample do not depend on this choice.
     success : (...) array of bool
         False if a sample has no linear model.
     """
@@ -166,8 +168,7 @@ def margins(
     is_kept = np.isin(conditions.integrated, opened.integrated)
     of_opened = (*state, of_samples[:, is_kept])
     free = operating_points(opened, of_opened, states[2], t_of_samples)
-    coordinates = coordinates_of(conditions, points)
-    A, _, by_force = state_equations(conditions, points, coordinates, points.F[:, :, [dof]])
+    by_force = accelerations_by_inputs(conditions, points, points.F[:, :, [dof]])
     missing = points.M @ (points.qdd - free.qdd)[:, :, None]
     onto = np.eye(model.nv)[None, [dof]]
     if conditions.has_loops:
@@ -176,17 +177,17 @@ def margins(
             onto = np.swapaxes(direction, 1, 2) / (direction**2).sum(1, keepdims=True)
         missing = np.eye(model.nv)[:, [dof]] * (onto @ missing)
     constant = operating_points(opened, of_opened, states[2] + missing[:, :, 0], t_of_samples)
-    k = onto @ _change_of_forces(points, constant, coordinates, is_kept)
-    B = coordinates.select(np.zeros_like(by_force), by_force, np.zeros((conditions.samples, coordinates.integrals, 1)))
-    is_usable = np.all([np.isfinite(x).all((1, 2)) for x in (A, B, k)], 0) & points.is_finite
+    feedback = Feedback(conditions, points, constant, by_force, onto, is_kept)
+    coordinates = coordinates_of(conditions, points)
+    batch, equations = conditions.batch, feedback.equations(coordinates)
+    found, is_stable, success = _numbers(feedback, equations)
+    is_usable = equations.is_usable
     A, B, k, *maps = (
-        np.where(is_usable[:, None, None], x, np.nan)
-        for x in (A, B, k, coordinates.of_positions, coordinates.of_velocities)
+        np.where(is_usable[:, None, None], x, np.nan).reshape(*batch, *x.shape[1:])
+        for x in (*equations[:3], coordinates.of_positions, coordinates.of_velocities)
     )
-    batch = conditions.batch
-    A, plant, B, k, *maps = (x.reshape(*batch, *x.shape[1:]) for x in (A, A + B @ k, B, k, *maps))
     loop = LinearModel(
-        A=plant,
+        A=A + B @ k,
         B=B,
         C=k,
         D=np.where(is_usable[:, None, None], 0.0, np.nan).reshape(*batch, 1, 1),
@@ -198,7 +199,80 @@ def margins(
         acceleration=points.qdd.reshape(*batch, model.nv),
         success=is_usable.reshape(batch),
     )
-    return _margins_of(loop, A)
+    numbers = dict(zip(LoopMargins._fields, np.moveaxis(found.reshape(*batch, 7), -1, 0), strict=True))
+    return Margins(**numbers, stable=is_stable.reshape(batch), loop=loop, success=success.reshape(batch))
+
+
+class Equations(NamedTuple):
+    """The equations x' = A x + B u of a batch, the change -k x of the force that is cut, and which are finite."""
+
+    A: FloatArray
+    B: FloatArray
+    k: FloatArray
+    is_usable: np.ndarray
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """A feedback loop of each sample, which gives its equations in any independent coordinates.
+
+    `constant` are the states of `points` with constant forces in place of the loop. `by_force` (samples, nv, 1) are the
+    accelerations by a unit force, and `onto` (samples or 1, 1, nv) projects forces onto the cut. `is_kept` (integrals,)
+    marks the integrals that do not belong to the loop.
+    """
+
+    conditions: Conditions
+    points: OperatingPoints
+    constant: OperatingPoints
+    by_force: FloatArray
+    onto: FloatArray
+    is_kept: np.ndarray
+
+    def rows(self, chosen: np.ndarray) -> Feedback:
+        """Return the loops of some of the samples."""
+        onto = self.onto[chosen] if len(self.onto) > 1 else self.onto
+        return replace(
+            self,
+            points=self.points.rows(chosen),
+            constant=self.constant.rows(chosen),
+            by_force=self.by_force[chosen],
+            onto=onto,
+        )
+
+    def equations(self, coordinates: Coordinates) -> Equations:
+        """Compute the equations of the states."""
+        samples = len(self.by_force)
+        A, _, _ = state_equations(self.conditions, self.points, coordinates, self.by_force[:, :, :0])
+        k = self.onto @ _change_of_forces(self.points, self.constant, coordinates, self.is_kept)
+        of_integrals = np.zeros((samples, coordinates.integrals, 1))
+        B = coordinates.select(np.zeros_like(self.by_force), self.by_force, of_integrals)
+        is_usable = np.all([np.isfinite(x).all((1, 2)) for x in (A, B, k)], 0) & self.points.is_finite
+        return Equations(A, B, k, is_usable)
+
+
+def _numbers(feedback: Feedback, common: Equations) -> tuple[FloatArray, np.ndarray, np.ndarray]:
+    """Return the margins (samples, 7) of all loops, whether they are stable, and whether they have equations.
+
+    In closed loops, each sample has its own independent coordinates, so that its margins do not depend on the others.
+    `common` are the equations in coordinates of all samples, which open trees have.
+    """
+    samples = len(feedback.by_force)
+    found, is_stable, success = np.full((samples, 7), np.nan), np.zeros(samples, bool), np.zeros(samples, bool)
+    groups = [(np.arange(samples), common)]
+    if feedback.conditions.has_loops:
+        groups = [
+            (rows, feedback.rows(rows).equations(coordinates))
+            for rows, coordinates in coordinates_of_groups(feedback.conditions, feedback.points)
+        ]
+    for rows, (A, B, k, is_usable) in groups:
+        success[rows] = is_usable
+        for row, *matrices in zip(rows[is_usable], A[is_usable], B[is_usable], k[is_usable], strict=True):
+            closed, by_force, of_states = matrices
+            is_stable[row] = not grows(closed)
+            if is_stable[row]:
+                found[row] = margins_of_loop(closed + by_force @ of_states, by_force[:, 0], of_states[0])
+    found[:, 4:] /= 2.0 * np.pi
+    return found, is_stable, success
 
 
 def _cut(conditions: Conditions, cut: str | tuple[str, int]) -> int:
@@ -251,17 +325,3 @@ def _change_of_forces(
     integrals -= points.C
     integrals[:, :, is_kept] += constant.C
     return change
-
-
-def _margins_of(loop: LinearModel, A: FloatArray) -> Margins:
-    """Return the margins of a loop whose closed loops have the matrices A (..., states, states)."""
-    found = np.full((*loop.batch_shape, 7), np.nan)
-    is_stable = np.zeros(loop.batch_shape, bool)
-    for i in np.argwhere(loop.success):
-        sample = tuple(i)
-        is_stable[sample] = not grows(A[sample])
-        if is_stable[sample]:
-            found[sample] = margins_of_loop(loop.A[sample], loop.B[sample][:, 0], loop.C[sample][0])
-    found[..., 4:] /= 2.0 * np.pi
-    numbers = dict(zip(LoopMargins._fields, np.moveaxis(found, -1, 0), strict=True))
-    return Margins(**numbers, stable=is_stable, loop=loop, success=loop.success)

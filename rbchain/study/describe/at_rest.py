@@ -16,7 +16,6 @@ from ...analysis.equilibria import Equilibrium
 from ...analysis.modes import Modes
 from ...common.lock_free import cached_property
 from ...errors import StudyError
-from ...model.arguments import with_batch
 from ...simulate.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
 class AtRest:
     """The samples of a trajectory at rest, under the drives, forces and joint forces of the simulation.
 
-    Several measures share the equilibria and the modes, which are computed when they are first read. Gain margins of
-    closed loops are computed one sample at a time. `Model.margins` uses the same independent coordinates for a batch,
-    so the round-off of a sample would depend on the others.
+    Several measures share the equilibria and the modes, which are computed when they are first read.
 
     Parameters
     ----------
@@ -81,33 +78,12 @@ class AtRest:
             changes = model.difference(model.neutral(), self._equilibrium.q)
             values = changes[..., dof_index(model, f"Measure {measure.name!r}", measure.joint, measure.dof)]
         elif measure.quantity == "gain_margin":
-            values = self._gain_margins(cut_of(measure))
+            values = self._motion.model.margins(**self._positions, **self._given, cut=cut_of(measure)).gain_margin
         else:
             of_modes = getattr(self._modes, measure.quantity)
             is_known = measure.mode < of_modes.shape[-1]  # samples may have different numbers of modes
             values = of_modes[..., measure.mode] if is_known else np.full(success.shape, np.nan)
         return np.where(success, values, np.nan)
-
-    def _gain_margins(self, cut: Any) -> np.ndarray:
-        """Return the gain margins (...) of a loop."""
-        model, batch, given, found = self._motion.model, self._motion.failed.shape, self._given, self._positions
-        if not (model.constraint_names and batch):
-            return model.margins(**found, **given, cut=cut).gain_margin
-        several, margins = with_batch(model, batch), np.full(batch, np.nan)
-        tau = np.broadcast_to(given["tau"], (*batch, model.nv))
-        for i in np.argwhere(self._equilibrium.success):
-            sample = tuple(i.tolist())
-            alone = several[sample] if several.batch_shape else several
-            margins[sample] = alone.margins(
-                found["q"][sample],
-                integrals=found["integrals"][sample],
-                cut=cut,
-                drives=[drive.of_sample(sample, batch) for drive in given["drives"]],
-                forces=[force.of_sample(sample, batch) for force in given["forces"]],
-                tau=tau[sample],
-                t=given["t"][sample],
-            ).gain_margin
-        return margins
 
 
 def cut_of(measure: Measure) -> Any:
