@@ -65,6 +65,28 @@ def test_errors_of_a_noisy_motion_are_within_their_standard_deviations():
     assert 0.5 < ratio[0] < 1.5
 
 
+def test_the_estimated_noise_has_the_degrees_of_freedom_of_the_measurements():
+    """A slide under a constant force f moves by f t^2 / (2 m). Its first position is exact, because it starts there."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(2.0))
+    model, t = builder.build(), np.array([0.0, 1.0, 2.0])
+    lever = t**2 / 4.0
+    for measured in ([[0.0], [0.3], [1.0]], [[0.0], [0.3], [np.nan]]):
+        q = np.array(measured)
+        fit = rb.fit(model, (t, q, None), ["tau"], tau=[1.0], starts=1)
+        known = np.isfinite(q[1:, 0])
+        x, y = lever[1:][known], q[1:, 0][known]
+        force = (x @ y) / (x @ x)
+        np.testing.assert_allclose(fit.values["slide.tau"], force, rtol=1e-7)
+        if known.all():
+            expected = np.sqrt(np.square(y - force * x).sum() / (x @ x))  # two measurements, one parameter
+            np.testing.assert_allclose(fit.standard_deviations["slide.tau"], expected, rtol=1e-6)
+        else:
+            assert np.isnan(fit.standard_deviations["slide.tau"])
+            assert np.isnan(fit.covariance).all()
+            assert "no more measurements than parameters" in fit.message
+
+
 @pytest.mark.slow
 @plain
 def test_a_model_that_cannot_explain_the_motion_is_reported():

@@ -38,9 +38,10 @@ class Fit(PickledByName, SuggestsAttributes):
         Names of the p estimated numbers, such as "link2.mass".
     values, standard_deviations : dict of str to float
         The estimates and their standard deviations by these names, in SI units. A standard deviation is infinite if
-        the data do not determine the number. The numbers of "q" and "qd" are the initial state. For free and spherical
-        joints, "q" is the displacement from the measured position in body axes, as in `Model.integrate`. With a list
-        of trajectories, their names start with the number of the trajectory, as in "motion2.link1.q".
+        the data do not determine the number, and NaN if there are too few data to estimate the noise. The numbers of
+        "q" and "qd" are the initial state. For free and spherical joints, "q" is the displacement from the measured
+        position in body axes, as in `Model.integrate`. With a list of trajectories, their names start with the number
+        of the trajectory, as in "motion2.link1.q".
     units : dict of str to str
         SI units of the estimates; empty where they depend on the mechanism.
     covariance : (p, p) array
@@ -102,7 +103,7 @@ class Fit(PickledByName, SuggestsAttributes):
         rows = [("parameter", "value", "standard error", "unit", "")]
         for name, x in self.values.items():
             error = self.standard_deviations[name]
-            found = "determined" if np.isfinite(error) else "not determined"
+            found = "not determined" if np.isposinf(error) else "determined"
             found = "at bound" if name in self.at_bounds else found
             rows.append((name, f"{x:.6g}", f"{error:.2g}", self.units[name], found))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -116,7 +117,9 @@ def fit_of(problem: Problem, x: FloatArray, costs: FloatArray, at_bounds: Sequen
     """Return the Fit for the best variables x. `reasons` states why they are not a minimum."""
     residuals, J = (part[0] for part in problem.evaluate(x[None]))
     estimates_noise = not problem.motions[0].has_noise
-    misfit = float(residuals @ residuals) / max(residuals.size - problem.size, 1)
+    # simulations start exactly in the first measured state: its residuals are zero and contain no information
+    excess = int(((residuals != 0.0) | J.any(-1)).sum()) - problem.size
+    misfit = float(residuals @ residuals) / max(excess, 1)
     variance, is_explained = (misfit, True) if estimates_noise else (1.0, misfit <= LARGEST_MISFIT**2)
     _, sizes, V = np.linalg.svd(J, full_matrices=False)
     is_known = (sizes > NULL_SHARE * sizes.max(initial=0.0)) & (sizes > np.sqrt(variance))
@@ -126,6 +129,8 @@ def fit_of(problem: Problem, x: FloatArray, costs: FloatArray, at_bounds: Sequen
     covariance = variance * slopes @ inverse @ slopes.T
     deviations = np.sqrt(np.diag(covariance))
     changes = (slopes @ unknown.T).T / scales
+    if estimates_noise and excess < 1:
+        covariance, deviations = covariance * np.nan, deviations * np.nan
     deviations[(np.abs(changes) > SMALL_SHARE).any(0)] = np.inf
     values = {name: found[0] for name, found in problem.values(x[None]).items()}
     fitted = [motion[0] for motion in problem.simulated]
@@ -144,7 +149,9 @@ def fit_of(problem: Problem, x: FloatArray, costs: FloatArray, at_bounds: Sequen
         units=problem.units,
         covariance=covariance,
         success=is_explained and not reasons,
-        message=_message(misfit, is_explained, estimates_noise, len(unknown)) + _at_bounds(at_bounds) + reasons,
+        message=_message(misfit, is_explained, (estimates_noise, excess), len(unknown))
+        + _at_bounds(at_bounds)
+        + reasons,
         undetermined=tuple(as_text(row, problem.labels) for row in changes),
         at_bounds=tuple(at_bounds),
         residuals=errors[0] if is_single else tuple(errors),
@@ -159,10 +166,18 @@ def _at_bounds(names: Sequence[str]) -> str:
     return f" At their bounds, which the standard errors do not take into account: {', '.join(names)}." if names else ""
 
 
-def _message(misfit: float, is_explained: bool, estimates_noise: bool, unknown: int) -> str:
-    """Describe the residuals, whose mean square divided by the noise is `misfit`, and the undetermined combinations."""
-    size = float(np.sqrt(misfit))
+def _message(misfit: float, is_explained: bool, noise: tuple[bool, int], unknown: int) -> str:
+    """Describe the residuals, whose mean square divided by the noise is `misfit`, and the undetermined combinations.
+
+    `noise` states whether it is estimated, and the number of residuals minus the number of parameters.
+    """
+    size, (estimates_noise, excess) = float(np.sqrt(misfit)), noise
     found = f"The residuals are {size:.2g} rad, m, rad/s or m/s." if estimates_noise else ""
+    if estimates_noise and excess < 1:
+        found += (
+            " The standard errors are NaN, because there are no more measurements than parameters, so the noise "
+            "cannot be estimated; pass noise, or more measurements."
+        )
     if not estimates_noise:
         found = f"The residuals are {size:.2g} times the noise"
         found += (
