@@ -133,7 +133,7 @@ _SENTENCES = {
     Status.STOPPED: "An event ended the simulation.",
     Status.TOO_STIFF: (
         "The step is too long for springs, damping, friction or controller gains. Reduce it, or use the method "
-        "'rosenbrock' or 'implicit'."
+        "'rosenbrock'. For forces of joints, 'implicit' is stable too."
     ),
     Status.INVALID_PARAMETERS: "The drawn parameters are invalid, so this sample was not simulated.",
     Status.USER_FUNCTION_FAILED: "A user function raised an exception.",

@@ -11,6 +11,7 @@ import numpy as np
 from ..acting.coordinates import joints_of_dofs
 from ..core.tree.sampler_layout import LAST_OUTPUTS
 from ..errors import Status
+from .stiff_springs import longest_step
 
 if TYPE_CHECKING:
     from .trajectory import Trajectory
@@ -56,7 +57,17 @@ def _where_it_failed(motion: Trajectory, sample: int, status: Status) -> str:
     who = "" if not index else f" Sample {index[0] if len(index) == 1 else index}"
     if status is Status.USER_FUNCTION_FAILED and index in motion.exceptions:
         return f"{who}: {motion.exceptions[index]}." if who else f" {motion.exceptions[index]}."
-    return f"{who or ' It'} reached {float(motion.end_time[index]):.6g} s."
+    reached = f"{who or ' It'} reached {float(motion.end_time[index]):.6g} s."
+    end = motion.continuation
+    longest = None
+    if status is Status.TOO_STIFF and end is not None and not motion.steps[index]:
+        longest = longest_step(end.request, sample)
+    if longest is None:
+        return reached
+    return (
+        f"{reached} With the springs, dampers and bushings between bodies at its start, steps are stable up to "
+        f"{longest:.3g} s."
+    )
 
 
 def message_of_stepper(

@@ -179,7 +179,8 @@ def prepare(request: Request) -> Prepared:
         work=new_work(request.energy_error, samples, times),
     )
     q0, qd0, tau = (x.reshape(samples, x.shape[-1]) if request.batch else x for x in states)
-    start, count = Start(q0, qd0, tau, memory=np.empty((0, 1)), order=np.empty(0, np.int64)), samples
+    all_samples, none = np.empty(0, np.int64), np.empty(0, bool)
+    start, count = Start(q0, qd0, tau, memory=np.empty((0, 1)), order=all_samples, is_too_stiff=none), samples
     if continuation is not None:
         results = [q, qd, more, saved.forces, outputs_of_samples(saved.outputs, q)]
         start, count = continuation.start(start, [x for x in results if x is not None], outcome)

@@ -16,12 +16,14 @@ from ..common.misspelled import SuggestsAttributes, no_attribute
 from ..core.motion.sample_memory import TIME_OF_RATE
 from ..errors import Status
 from .inputs import Inputs, initial_inputs, write_inputs, write_numbers
+from .stiff_springs import are_too_stiff
 
 if TYPE_CHECKING:
     from ..acting.inputs import InputPlace
     from ..facade.model import Model
     from .episodes import Draws
     from .preparation import Prepared
+    from .request import Request
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,13 @@ class SampleStates(SuggestsAttributes):
         self._status[refused] = Status.NOT_FINITE
         self._is_in_step = self._is_in_step and not refused.size
         return refused
+
+    def _end_too_stiff(self, request: Request, rows: np.ndarray) -> np.ndarray:
+        """End the samples among `rows` for whose start the steps of the request are too long, and return them."""
+        rows = rows[self._status[rows] == Status.DONE]
+        found: np.ndarray = rows[are_too_stiff(request, self._q[rows], self._qd[rows], rows)]
+        self._status[found] = Status.TOO_STIFF
+        return found
 
     def _begin_episodes(self, rows: np.ndarray, states: Sequence[np.ndarray], time: float) -> None:
         """Begin an episode of some samples with these q, qd and tau, at a time, s."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ from .results import (
     with_dense_output,
 )
 from .sensitivities import sensitivities_of
+from .stiff_springs import are_too_stiff
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -270,7 +272,7 @@ def simulate(
             ),
             of_motion | of_call,
         )
-    prepared = prepare(request)
+    prepared = _with_stiff_samples(request, prepare(request))
     _run(request, prepared)
     motion = _collect(request, prepared)
     if on_failure != "ignore":
@@ -284,6 +286,15 @@ def _report(motion: Trajectory, raises: bool) -> None:
         raise_or_warn(SimulationError(motion.message, motion), raises, stacklevel=4)
     elif motion.beyond_limits.any():
         warnings.warn(message_of_limits(motion), SimulationWarning, stacklevel=4)
+
+
+def _with_stiff_samples(request: Request, prepared: Prepared) -> Prepared:
+    """Mark the samples that are too stiff at their start, unless they continue a trajectory."""
+    if request.continuation is not None:
+        return prepared
+    q, qd = (x.reshape(request.samples, x.shape[-1]) for x in request.states[:2])
+    found = are_too_stiff(request, q, qd, np.arange(request.samples))
+    return replace(prepared, start=prepared.start._replace(is_too_stiff=found)) if found.any() else prepared
 
 
 def _run(request: Request, prepared: Prepared) -> None:

@@ -82,6 +82,7 @@ class Stepper(CompiledSteps):
         self._t[:] = self._first_time
         self._times = np.empty(2)  # start and end of a call
         self._prepare(is_first=True)
+        self._end_too_stiff(self._request, np.arange(self._status.size))
         self._is_in_step = self._are_in_step()
         if not shape and self._status[0] == Status.NOT_ASSEMBLED:
             raise ArgumentError(
@@ -297,10 +298,11 @@ class Stepper(CompiledSteps):
         Raises
         ------
         ArgumentError
-            If an array has the wrong shape, a quaternion does not have norm 1, or a state violates the constraints, or
-            if the study does not fit the stepper.
+            If a shape is wrong, a norm of a quaternion is not 1, a state is not closed, or the study does not fit.
         ModelError
             If a parameter does not exist or is impossible.
+        SimulationError
+            As for `step`, if `step` is too long for springs or bushings between bodies.
         StudyError
             If the design of the study does not draw from its distributions.
 
@@ -344,6 +346,7 @@ class Stepper(CompiledSteps):
         self._status[rows], self._draws = new.status, new.draws
         if before is not None:
             self._change_model(model, before)
+        self._report(self._end_too_stiff(self._request, rows))
 
     # --- preparation ----------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from ...compiling.jit import kernel, only_if, routine
 from ..control import drive_layout as drive
 from ..control.drive_slopes import store_stiffness_and_damping, use_mean_slopes_of_gears
 from ..lanes.lanes import any_lane, constant_like
+from ..linear.parameters_between_bodies import has_forces_between_bodies
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
 from ..loops.constraint_hooks import (
     decide_rank,
@@ -53,10 +54,21 @@ from .work import keep_step_for_work
 
 @kernel
 def save_starts(block, stepper, settings, batch, samples, k):
-    """Save the initial states."""
+    """Save the initial states, and end the samples that are too stiff at their start."""
     for lane in range(samples):
         begin_events(block, stepper.y, batch.times[0], lane)
         save_lane(block, stepper.y, batch, stepper.tally[tallies.SAMPLE, lane], 0, lane)
+    end_stiff_starts(block, stepper, batch, samples)
+
+
+@only_if(has_forces_between_bodies)
+@kernel
+def end_stiff_starts(block, stepper, batch, samples):
+    """End the samples in `Start.is_too_stiff`."""
+    is_too_stiff = batch.start.is_too_stiff
+    for lane in range(samples if is_too_stiff.shape[0] > 0 else 0):
+        if is_too_stiff[stepper.tally[tallies.SAMPLE, lane]]:
+            end_sample(block, stepper, batch, TOO_STIFF, batch.times[0], stepper.y, lane)
 
 
 @kernel

@@ -53,7 +53,8 @@ class Start(NamedTuple):
     `q` (nq) is in rad and m, `qd` (nv) in rad/s and m/s, `tau` (nv) in N m and N, as in `drivers.dynamics`.
     `memory` (samples, rows) is the `Outcome.memory` with which the samples continue; it has no rows if all samples
     restart, and NaN in its first column for a sample that restarts. `order` (m,) are the samples to integrate; it
-    is empty if these are all samples in their order.
+    is empty if these are all samples in their order. `is_too_stiff` (samples,) are the samples that end at their start,
+    because fixed steps are too long for the forces between bodies; it is empty if there are none.
     """
 
     q: np.ndarray
@@ -61,6 +62,7 @@ class Start(NamedTuple):
     tau: np.ndarray
     memory: np.ndarray
     order: np.ndarray
+    is_too_stiff: np.ndarray
 
 
 class Saved(NamedTuple):
