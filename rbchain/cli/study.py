@@ -38,9 +38,9 @@ def add_study(commands: Any) -> None:
     """Add the commands of `rbchain study` to the parser."""
     study = commands.add_parser(
         "study",
-        help="run Monte Carlo studies and look at their results",
+        help="run Monte Carlo studies and inspect their results",
         **help_texts(
-            "Run Monte Carlo studies and look at their results. `rbchain study VERB --help` explains a command.",
+            "Run Monte Carlo studies and inspect their results. `rbchain study VERB --help` explains a command.",
             "rbchain study run examples/landing.toml --out landing",
             "rbchain study report landing",
         ),
