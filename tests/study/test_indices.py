@@ -128,7 +128,11 @@ def test_indices_of_all_measures_and_pairs_agree_with_the_closed_form(tmp_path):
     effects = study.shapley_effects("sum", base_samples=100, out=tmp_path / "indices-shapley")
     np.testing.assert_allclose(effects.Sh, 1 / 3, atol=2 * float(effects.Sh_conf.max()))
     page = write_report(tmp_path).read_text()
-    for title in ("ishigami: Sobol indices, 1,024 motions", "ishigami: pairs", "sum: Shapley effects, 400 motions"):
+    for title in (
+        "ishigami: Sobol indices, 1,024 simulations",
+        "ishigami: pairs",
+        "sum: Shapley effects, 400 simulations",
+    ):
         assert f"<caption>{title}</caption>" in page
     shown = re.search(r"<tr><th>gravity.x, gravity.z</th><td class=\"number\">([^<]*)<", page)[1]
     assert float(shown) == pytest.approx(float(of_one.S2[0, 2]), abs=0.01)
@@ -176,10 +180,10 @@ def test_the_command_line_prints_indices_of_all_measures(tmp_path, capsys):
     arguments = ["study", "indices", str(file), "--base-samples", "8"]
     assert cli.main([*arguments, "--second-order"]) == output.EXIT_OK
     shown = " ".join(capsys.readouterr().out.split())
-    for part in ("angle: sobol, 48 motions", "energy: pairs", "link1.q, link2.q"):
+    for part in ("angle: sobol, 48 simulations", "energy: pairs", "link1.q, link2.q"):
         assert part in shown
     assert cli.main([*arguments, "--method", "shapley"]) == output.EXIT_OK
-    assert "energy: shapley, 24 motions" in " ".join(capsys.readouterr().out.split())
+    assert "energy: shapley, 24 simulations" in " ".join(capsys.readouterr().out.split())
     written = json.loads((tmp_path / "swing" / "indices-shapley" / "indices.json").read_text())
     assert written["measures"]["angle"]["Sh"] == pytest.approx([1.0, 0.0], abs=0.01)
     assert cli.main([*arguments, "--method", "morris", "--second-order"]) == output.EXIT_REFUSED

@@ -120,7 +120,7 @@ def test_the_command_line_prints_sensitivities(folder, capsys):
     arguments = ["study", "indices", str(folder / "study.toml"), "--out", str(folder / "out"), "--base-samples", "16"]
     assert cli.main(arguments) == output.EXIT_OK
     said = capsys.readouterr().out
-    assert "height: sobol, 80 motions" in said
+    assert "height: sobol, 80 simulations" in said
     assert cli.main([*arguments, "--method", "morris", "--measure", "none"]) == output.EXIT_REFUSED
 
 
