@@ -68,7 +68,7 @@ def test_times_that_would_change_the_motion_are_refused(case, save_at):
     try:
         motion = study.motions(SAMPLES, save_at=save_at)
     except rb.StudyError as error:
-        assert "they change the steps, and so the motion; expected some of the 4 times of the study" in str(error)
+        assert "they change the steps, and so the trajectory; expected some of the 4 times of the study" in str(error)
         return
     asked = np.linspace(0.0, 0.08, save_at) if np.ndim(save_at) == 0 else np.asarray(save_at)
     np.testing.assert_allclose(motion.t, asked, rtol=1e-15)
