@@ -28,7 +28,7 @@ DIFFERENCES = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
 class InitialState:
     """The initial states of an open tree: displacements of all degrees of freedom from the measured state.
 
-    `name` is the name of the motion in labels, empty for a single motion.
+    `name` is the name of the trajectory in labels, empty for a single trajectory.
     """
 
     def __init__(self, model: Model, name: str, q: FloatArray, qd: FloatArray) -> None:

@@ -65,7 +65,7 @@ Measured: TypeAlias = Trajectory | Measurement | tuple[npt.ArrayLike, npt.ArrayL
 
 
 class ActionsOfMotion:
-    """The actions `tau` (nv,), `drives` and `forces` of a motion.
+    """The actions `tau` (nv,), `drives` and `forces` of a measured trajectory.
 
     `has_own_tau` is True if `tau` differs from the `tau` of all trajectories.
     """
@@ -84,7 +84,7 @@ class ActionsOfMotion:
 
 
 class Motion:
-    """A checked motion.
+    """A checked measured trajectory.
 
     `weights` (times, 2 nv) are the reciprocals of the standard deviations, 1 if no noise is given, and zero for missing
     numbers. `start` is the first measured state, and `name` the name of a trajectory of a list, such as "motion2".

@@ -76,7 +76,7 @@ class Problem:
 
     @property
     def motion_names(self) -> list[str]:
-        """Names of the motions of a list; none for a single motion."""
+        """Names of the trajectories of a list; none for a single trajectory."""
         return [motion.name for motion in self.motions if motion.name]
 
     @property

@@ -18,11 +18,11 @@ from .springs import fitted_forces
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-#: A combination with a singular value below this fraction of the largest one does not change the motion.
+#: A combination with a singular value below this fraction of the largest one does not change the trajectory.
 NULL_SHARE = 1e-9
 #: Shares of a combination that its description omits.
 SMALL_SHARE = 0.05
-#: Residuals, divided by the noise, above which the model does not explain the motion.
+#: Residuals, divided by the noise, above which the model does not explain the trajectory.
 LARGEST_MISFIT = 2.0
 
 

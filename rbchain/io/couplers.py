@@ -37,7 +37,7 @@ def check_mimicked(path: Path, name: str, mimicked: str | None, names: Iterable[
 
 
 def couplers_of(path: Path, all_joints: Iterable[MimicJoint], notes: Notes) -> list[CouplerConstraint]:
-    """Return a coupler for each joint that mimics another one; warn of mimics that a coupler cannot represent."""
+    """Return a coupler for each joint that mimics another one; warn about mimics that a coupler cannot represent."""
     joints = {joint.name: joint for joint in all_joints}
     couplers, ignored = [], []
     for joint in joints.values():

@@ -78,7 +78,7 @@ class _Writer:
         self.hinges: dict[tuple[str, int], str] = {}
 
     def text(self) -> str:
-        """Write all elements, and warn of losses."""
+        """Write all elements, and warn about losses."""
         world = etree.SubElement(self.root, "worldbody")
         for i, parent in enumerate(self.description.parent):
             self._add_body(i, world if parent < 0 else self.bodies[parent])

@@ -207,7 +207,7 @@ def _is_lost(model: Model, key: str) -> bool:
 
 
 def _warn_of_losses(model: Model, constraints: Sequence[str]) -> None:
-    """Warn of everything that the file omits, including these constraints."""
+    """Warn about everything that the file omits, including these constraints."""
     description = model.description
     lost = [
         key

@@ -77,7 +77,7 @@ def run_into(
             log.write(event="finished", samples=statistics.count, failures=statistics.failures)
             if not (Path(out) / SKETCH).exists():
                 write_sketch(plan, Path(out))
-            # last, so that the study is finished even if a motion at the means ends the process
+            # last, so that the study is finished even if a simulation at the means ends the process
             if store.repaired or not store.has_linear_analysis:
                 store.write_linear_analysis(linear_analysis(plan, store, compute))
             return range(store.samples)

@@ -170,7 +170,7 @@ class Simulation(Described):
 
     @property
     def times(self) -> tuple[np.ndarray, slice]:
-        """All times at which the motions are evaluated, from 0 to the end, in s, and the slice of the saved ones."""
+        """All times, from 0 to the end, in s, at which states are evaluated, and the slice of the saved ones."""
         return times_to_save(self.duration, self.save_at, self.save_every, self.step)
 
     @property

@@ -383,7 +383,7 @@ class Measure(Described):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether the measure belongs to the equilibrium near the end of the motion."""
+        """Whether the measure belongs to the equilibrium near the end of the trajectory."""
         return self.quantity in OF_EQUILIBRIA
 
     @property

@@ -38,7 +38,7 @@ OVER = {
     "peak": lambda x: np.abs(x).max(-1),
     "peak_to_peak": lambda x: x.max(-1) - x.min(-1),
 }
-#: The same of the extremes in the steps of a motion.
+#: The same of the extremes in the steps of a trajectory.
 EXTREMES = {
     "max": in_steps.largest,
     "min": in_steps.smallest,
@@ -56,7 +56,7 @@ OF_STEPS = ("settling_time", "overshoot", "rise_time")
 
 
 def reduced(case: Case) -> np.ndarray:
-    """Return the measure of each sample of a motion, (...)."""
+    """Return the measure of each sample of a trajectory, (...)."""
     measure, model, motion, drives = case
     if measure.over == "at_event":
         return _at_event(case)
@@ -141,7 +141,7 @@ def _extended(series: np.ndarray) -> np.ndarray:
 
 
 def reduced_in_steps(steps: in_steps.Steps, case: Case) -> np.ndarray:
-    """Return the measure of each sample (...) from its quantity in the steps of a motion."""
+    """Return the measure of each sample (...) from its quantity in the steps of a trajectory."""
     return _of_steps(steps, case).reshape(case.motion.status.shape)
 
 

@@ -40,7 +40,7 @@ class Nominal:
 
     @property
     def times(self) -> np.ndarray:
-        """All times at which the motions are evaluated, from 0 to the end, in s."""
+        """All times at which the trajectories are evaluated, from 0 to the end, in s."""
         return self.simulation.times[0]
 
 

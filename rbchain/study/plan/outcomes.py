@@ -8,7 +8,7 @@ NOT_RUN = -1  # status of a sample that has not been computed yet
 #: What to do about failures whose description does not say it.
 REMEDIES = {
     Status.STEP_UNDERFLOW: "Use the method 'rosenbrock' or 'radau', or relax rtol and atol.",
-    Status.NOT_FINITE: "Look at one of these motions with Study.sample, and narrow the distributions.",
+    Status.NOT_FINITE: "Look at one of these samples with Study.sample, and narrow the distributions.",
     Status.INVALID_PARAMETERS: "Narrow the distributions, or use one without impossible values, such as a lognormal.",
     Status.USER_FUNCTION_FAILED: "Simulate one of these samples with Study.sample; its message contains the exception.",
 }

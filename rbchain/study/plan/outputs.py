@@ -97,9 +97,9 @@ def outputs_of(
     drives: Sequence[Drive],
     saved: slice,
 ) -> dict[str, np.ndarray]:
-    """Compute all outputs of the samples with draws (m, columns), by name, from their models and motions.
+    """Compute all outputs of the samples with draws (m, columns), by name, from their models and trajectories.
 
-    `saved` are the times of the motion to store.
+    `saved` are the times of the trajectories to store.
     """
     failed = motion.failed
     outputs = {"parameters": values, "status": motion.status.astype(np.int8), "end_time": motion.end_time}
@@ -123,7 +123,7 @@ def outputs_of(
 
 
 def needs_steps(measures: Sequence[Measure], variables: Sequence[Variable], events: Sequence[Event]) -> bool:
-    """Whether outputs need the accepted steps of the motions."""
+    """Whether outputs need the accepted steps of the trajectories."""
     return any(m.needs_steps(events) for m in measures) or any(v.name in EXTREMES for v in variables)
 
 
@@ -155,11 +155,11 @@ def _outputs_in_steps(
 
 
 def _quantity(i: int, measure: Measure, many: Model, drives: Sequence[Drive], motion: Trajectory) -> np.ndarray:
-    """Return the quantity of measure i at the times of a motion."""
+    """Return the quantity of measure i at the times of a trajectory."""
     with _errors_of(i, measure):
         return quantity_of(Case(measure, many, motion, drives))
 
 
 def _entry(name: str, i: int, motion: Trajectory) -> np.ndarray:
-    """Return entry i of q or qd at the times of a motion."""
+    """Return entry i of q or qd at the times of a trajectory."""
     return np.asarray(getattr(motion, name)[..., i], float)

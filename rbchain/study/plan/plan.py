@@ -175,7 +175,7 @@ class Plan:
 
     @property
     def needs_steps(self) -> bool:
-        """Whether outputs need the accepted steps of the motions."""
+        """Whether outputs need the accepted steps of the trajectories."""
         return needs_steps(self.measures, self.variables, self.nominal.events)
 
     def compute(self, first: int, last: int) -> dict[str, np.ndarray]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Times that differ by less than this, relative to the duration, are the same: they are computed in different ways.
 SAME_TIME = 8 * np.finfo(float).eps
 
-#: The entries of a trajectory that are equal if the motion is: also those between saved times are then equal.
+#: The entries that decide whether two trajectories are equal; states between saved times are then equal, too.
 COMPARED = ("q", "qd", "status", "steps", "rejections", "end_time", "end_q", "end_qd")
 
 

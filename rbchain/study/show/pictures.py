@@ -237,7 +237,7 @@ def draw_bands(results: AnyResults, name: str, statistics: dict[str, Any]) -> Fi
 
 
 def draw_motion(times: np.ndarray, q: np.ndarray, labels: Sequence[str], units: Sequence[str]) -> Figure:
-    """Plot the positions (times, coordinates) of one motion over time."""
+    """Plot the positions (times, coordinates) of one sample over time."""
     figure, all_axes = _axes_of_coordinates(len(labels))
     for axes, values, label, unit in zip(all_axes, q.T, labels, units, strict=True):
         axes.plot(times, values, color=COLORS["line"])

@@ -1,4 +1,4 @@
-"""The section of a report about rare events: probabilities, and the region of failure with its motion."""
+"""The section of a report about rare events: probabilities, and the most probable failing sample."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _row(one: dict[str, Any]) -> str:
 
 
 def _region(one: dict[str, Any], picture: Callable[[str, Figure | None], str]) -> str:
-    """Return the most probable failing sample, the parameters that drive it, and its motion."""
+    """Return the most probable failing sample, the parameters that drive it, and its trajectory."""
     importance = np.array([0.0 if x is None else x for x in one["importance"]])
     rows = [
         f"<tr><th>{html.escape(one['parameters'][i])}</th>{number(one['inputs'][i])}"
