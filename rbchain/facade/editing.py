@@ -37,7 +37,7 @@ class Editing(Attributes):
     def lock(self, joints: Mapping[str, npt.ArrayLike]) -> Self:
         """Return the model without these joints, which are fixed at the given positions.
 
-        The bodies of locked joints are merged into their parents, and their names become frames. All other names,
+        The bodies of locked joints are merged into their parents, and their names become frame names. All other names,
         limits, visuals, immersions, passive forces, drives and constraints remain. Drives of locked joints are removed.
         Keyframes and sensors of a model file remain, without locked joints and without forces in them.
 

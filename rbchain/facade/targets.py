@@ -46,7 +46,7 @@ class Target(Value):
         A point in the axes of the frame, from its origin.
     position_weight, rotation_weight : float
         Weights of the errors if they cannot all be zero; positive. With equal weights, 1 rad counts as much as the
-        sum of the lengths of the mechanism. They do not change which solutions are exact.
+        sum of the link lengths and of the travels of prismatic joints. They do not change which solutions are exact.
 
     Raises
     ------
