@@ -259,7 +259,7 @@ def test_studies_and_episodes_that_do_not_fit_are_refused():
     of_states = study(vary=states, acting={})
     with pytest.raises(ArgumentError, match="the study draws everything"):
         plain.reset(study=of_states, q=[0.0, 0.0])
-    with pytest.raises(ArgumentError, match="was not drawn from a study"):
+    with pytest.raises(ArgumentError, match="episode is 1, but sample 0 is in episode 0"):
         plain.replay(0, 1, count=2)
     plain.reset([1], study=of_states)
     plain.reset([2])

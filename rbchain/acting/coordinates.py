@@ -15,11 +15,8 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 
-def dof_index(model: Model, what: str, joint: str | None, dof: int | None) -> int:
-    """Return the index in qd of a degree of freedom of a named joint. Errors begin with `what`.
-
-    `dof` may be None if the joint has one degree of freedom.
-    """
+def joint_index(model: Model, what: str, joint: str | None) -> int:
+    """Return the index of the body of a named joint. Errors begin with `what`."""
     if joint not in model.joint_names:
         hint = did_you_mean(joint, model.joint_names) if isinstance(joint, str) else ""
         if joint in model.body_names:
@@ -27,7 +24,15 @@ def dof_index(model: Model, what: str, joint: str | None, dof: int | None) -> in
         raise UnknownNameError(
             f"{what}: the model has no joint {joint!r}; its joints are {excerpt([*model.joint_names])}{hint}"
         )
-    body = model.joint_names.index(joint)
+    return model.joint_names.index(joint)
+
+
+def dof_index(model: Model, what: str, joint: str | None, dof: int | None) -> int:
+    """Return the index in qd of a degree of freedom of a named joint. Errors begin with `what`.
+
+    `dof` may be None if the joint has one degree of freedom.
+    """
+    body = joint_index(model, what, joint)
     count = int(model.kernel_model.dofs.counts[body])
     if dof is None and count > 1:
         raise ArgumentError(

@@ -96,14 +96,16 @@ class Reactions(Attributes):
             Joint forces. Required with closed loops, because the forces of the constraints depend on them; `qdd` must
             then be `forward_dynamics(q, qd, tau, wrenches, passive=passive)`. Not used for an open tree.
         passive : bool
-            Whether passive forces are included in addition to `tau`. Reactions of an open tree do not depend on them.
+            Whether passive forces are included in addition to `tau`. For a given `qdd`, the reactions of
+            an open tree do not depend on them.
 
         Returns
         -------
         (..., n, 6) array, N and N m
             Force, then moment about the origin of the body's frame, that the parent exerts on the body through the
-            joint, in body axes. The joint axis is fixed in these axes. The component along it is the actuator force
-            minus the inertial force of the rotor.
+            joint, in body axes. The joint axis is fixed in these axes. The component along it is the sum of the
+            actuator force and the passive force of the joint (springs, damping, friction, stops), minus the inertial
+            force of the rotor.
 
         Raises
         ------

@@ -164,6 +164,11 @@ class Replays(SampleStates):
         if study is not None:
             return self._checked_study(study)
         draws = self._draws
+        if sample < self._status.size and episode > self._episodes[sample]:
+            raise ArgumentError(
+                f"episode is {episode}, but sample {sample} is in episode {self._episodes[sample]}; expected this "
+                "episode or an earlier one"
+            )
         is_current = sample < self._status.size and self._episodes[sample] == episode
         if draws is None or (is_current and draws.episodes[sample] != episode):
             raise ArgumentError(

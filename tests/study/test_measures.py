@@ -494,3 +494,10 @@ def test_measures_at_events_that_do_not_exist_are_refused(arm, measure, message)
             events=[rb.Event("link1", value=0.5)],
             measures=[rb.Measure("m", **measure)],
         )
+
+
+@pytest.mark.parametrize("quantity", ["position", "velocity", "torque", "power", "reaction_force", "reaction_moment"])
+def test_a_measure_of_a_motion_names_the_joints_if_its_joint_does_not_exist(arm, quantity):
+    motion = arm.simulate(arm.neutral(), duration=0.1, save_at=2)
+    with pytest.raises(rb.UnknownNameError, match="Measure 'm': the model has no joint 'lnk1'; its joints are"):
+        rb.Measure("m", quantity, joint="lnk1").values(arm, motion)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...acting.actuators import Actuator
-from ...acting.coordinates import dof_index, joints_of_dofs
+from ...acting.coordinates import dof_index, joint_index, joints_of_dofs
 from ...acting.drives import PID, ComputedTorque, PrescribedForce
 from ...acting.events import EventRecord
 from ...acting.numeric_fields import Drive
@@ -109,7 +109,7 @@ def _power(case: Case) -> np.ndarray:
 
 def _reaction(case: Case, part: slice) -> np.ndarray:
     """Return the magnitude of the force or of the moment that a joint transmits."""
-    joint = case.model.joint_names.index(case.measure.joint)
+    joint = joint_index(case.model, f"Measure {case.measure.name!r}", case.measure.joint)
     return np.linalg.norm(case.motion.reactions[..., joint, part], axis=-1)
 
 
