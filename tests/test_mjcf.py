@@ -460,9 +460,9 @@ DIFFERENT = {
         {"more": MUSCLE},
         LEFT_OUT + "actuators 'm' (its activation is the activation of a muscle; use rb.Sampled with a function)",
     ),
-    "limits": ({"ja": 'range="-1 1"'}, LEFT_OUT + "limits of joints (1; stored but not enforced)"),
+    "limits": ({"ja": 'range="-1 1"'}, LEFT_OUT + "limits of joints (1; stored, and enforced by model.hard_stops())"),
     "limits of a ball": ({"ja": 'type="ball" range="0 1"'}, LEFT_OUT + "limits of ball joints 'ja'"),
-    "contacts": ({"geom": 'contype="1" conaffinity="1"'}, LEFT_OUT + "contacts of geoms"),
+    "contacts": ({"geom": 'contype="1" conaffinity="1"'}, LEFT_OUT + "contacts of geoms (use model.contacts)"),
     "tendons": ({"more": TENDON.format('stiffness="1"')}, LEFT_OUT + "tendons 't'"),
     "polynomial tendons": ({"more": TENDON.format('damping="0 1"')}, LEFT_OUT + "tendons 't'"),
     "heavy tendons": ({"more": TENDON.format('armature="1"')}, LEFT_OUT + "tendons 't'"),
@@ -780,7 +780,8 @@ def test_one_warning_with_the_name_of_the_file_contains_all_others(tmp_path, mon
     (warning,) = caught
     assert re.fullmatch(
         re.escape(
-            f"{file}: {LEFT_OUT}limits of joints (1; stored but not enforced); MuJoCo warns: Inertia matrix is too"
+            f"{file}: {LEFT_OUT}limits of joints (1; stored, and enforced by model.hard_stops()); MuJoCo warns: Inertia "
+            "matrix is too"
         )
         + r".*; model '.*': no mass, inertia or rotor resists the motion of \['b'\].*",
         str(warning.message),

@@ -131,9 +131,10 @@ def _lacking_without_names(source: Source) -> list[str]:
         for name in ("contype", "conaffinity")
     )
     found = {
-        f"limits of joints ({limits}; stored but not enforced)": limits,
-        "contacts of geoms": (types & affinities or model.npair) and not source.disabled("contact", "constraint"),
-        "geoms of the world": model.body_geomnum[0],
+        f"limits of joints ({limits}; stored, and enforced by model.hard_stops())": limits,
+        "contacts of geoms (use model.contacts)": (types & affinities or model.npair)
+        and not source.disabled("contact", "constraint"),
+        "geoms of the world (use rb.Plane as ground)": model.body_geomnum[0],
         "height fields and some meshes as visuals": _without_visuals(source),
     }
     return [name for name, there in found.items() if there]
