@@ -780,8 +780,8 @@ def test_one_warning_with_the_name_of_the_file_contains_all_others(tmp_path, mon
     (warning,) = caught
     assert re.fullmatch(
         re.escape(
-            f"{file}: {LEFT_OUT}limits of joints (1; stored, and enforced by model.hard_stops()); MuJoCo warns: Inertia "
-            "matrix is too"
+            f"{file}: {LEFT_OUT}limits of joints (1; stored, and enforced by model.hard_stops()); MuJoCo warns: "
+            "Inertia matrix is too"
         )
         + r".*; model '.*': no mass, inertia or rotor resists the motion of \['b'\].*",
         str(warning.message),
