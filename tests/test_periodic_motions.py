@@ -50,6 +50,18 @@ def on_moving_pivot(a, w, length):
     return builder.build(), [rb.PrescribedPosition("base", rb.Signal.sines(a, w, phase=np.pi / 2))]
 
 
+@PLAIN
+def test_the_state_contains_the_prescribed_motion_at_the_time_zero():
+    model, _ = on_moving_pivot(0.1, 3.0, 0.8)
+    settings = {"q_guess": [0.0, 0.01], "period": 2 * np.pi / 3.0, "max_iterations": 1}
+    pivot = rb.PrescribedPosition("base", 0.5 + rb.Signal.sines(0.1, 3.0))
+    found = rb.analysis.periodic(model, drives=[pivot], **settings)
+    np.testing.assert_allclose([found.q[0], found.qd[0]], [0.5, 0.1 * 3.0], rtol=1e-12)
+    ramp = rb.PrescribedPosition("base", rb.Signal.polynomial([0.5, 1.0]))
+    with pytest.raises(rb.ArgumentError, match=r"a prescribed position differs by 2\.1 one period later; expected"):
+        rb.analysis.periodic(model, drives=[ramp], **settings)
+
+
 @pytest.mark.slow
 @PLAIN
 def test_a_pendulum_on_a_vibrating_pivot_is_stable_where_mathieu_functions_are():

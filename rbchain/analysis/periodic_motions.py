@@ -222,6 +222,8 @@ class _Shooting:
         self.q: FloatArray = np.zeros((conditions.samples, self.model.nq))
         self.qd: FloatArray = np.zeros((conditions.samples, n))
         self.residual = np.full(conditions.samples, np.inf)
+        #: Changes of the positions that drives prescribe in a period (samples, positions).
+        self.drift: FloatArray = np.zeros((conditions.samples, n - len(positions)))
         self.monodromy = np.full((conditions.samples, len(self.chosen), len(self.chosen)), np.nan)
 
     def search(self, q: FloatArray, qd: FloatArray, tolerance: float, most: int) -> None:
@@ -238,6 +240,7 @@ class _Shooting:
             improves = found[2] < self.residual
             self.q[improves], self.qd[improves], self.residual[improves] = (x[improves] for x in found[:3])
             self.monodromy[improves], self.periods[improves] = found[4][improves], periods[improves]
+            self.drift[improves] = found[7][improves]
             share = np.where(improves, 1.0, share / 4.0)
             A, right = self._equations(*found)
             A, right = np.where(improves[:, None, None], A, 0.0), np.where(improves[:, None], right, 0.0)
@@ -260,7 +263,7 @@ class _Shooting:
 
     def _equations(self, *found: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the matrices and the right-hand sides of Newton's steps, from the results of `_after_period`."""
-        q, qd, _, residuals, M, q_end, qd_end = found
+        q, qd, _, residuals, M, q_end, qd_end, _ = found
         A = M - np.eye(M.shape[1])
         if self.is_known:
             return A, -residuals
@@ -286,7 +289,8 @@ class _Shooting:
     def _after_period(self, q: FloatArray, qd: FloatArray, periods: FloatArray) -> tuple[FloatArray, ...]:
         """Return the states, the largest residuals, the residuals (samples, states), and the monodromy matrices.
 
-        The states after one period follow.
+        The states contain the positions and velocities that drives prescribe at the time 0. The states after one
+        period follow, and the changes of the positions that drives prescribe.
         """
         n = qd.shape[1]
         if self.is_known:
@@ -294,15 +298,15 @@ class _Shooting:
             found = self._simulated(self.model, self.shaped(q), self.shaped(qd), period, self.settings)
         else:
             parts = [self._simulated(*self._sample(i, q, qd, periods)) for i in range(len(q))]
-            empty = [np.zeros((0, *shape)) for shape in ((self.model.nq,), (n,), (2 * n, 2 * n))]
+            empty = [np.zeros((0, *shape)) for shape in (*2 * ((self.model.nq,), (n,)), (2 * n, 2 * n))]
             found = tuple(np.stack(x) for x in zip(*parts, strict=True)) if parts else tuple(empty)
-        q_end, qd_end, derivatives = (
-            x.reshape(len(q), *shape) for x, shape in zip(found, (q.shape[1:], (n,), (2 * n, 2 * n)), strict=True)
-        )
+        shapes = (*2 * (q.shape[1:], (n,)), (2 * n, 2 * n))
+        q, qd, q_end, qd_end, derivatives = (x.reshape(len(q), *shape) for x, shape in zip(found, shapes, strict=True))
         change = self.model.difference(self.shaped(q), self.shaped(q_end)).reshape(qd.shape)
+        drift = np.delete(change, self.chosen[self.chosen < n], axis=1)
         residuals = np.concatenate([change, qd_end - qd], -1)[:, self.chosen]
         M = derivatives[:, self.chosen][:, :, self.chosen]
-        return q, qd, abs(residuals).max(-1, initial=0.0), residuals, M, q_end, qd_end
+        return q, qd, abs(residuals).max(-1, initial=0.0), residuals, M, q_end, qd_end, drift
 
     def _sample(self, i: int, q: FloatArray, qd: FloatArray, periods: FloatArray) -> tuple[Any, ...]:
         """Return the arguments of `_simulated` for one sample."""
@@ -318,12 +322,12 @@ class _Shooting:
     def _simulated(
         self, model: Model, q: FloatArray, qd: FloatArray, period: float, settings: dict[str, Any]
     ) -> tuple[FloatArray, ...]:
-        """Return the states after a period, and their derivatives (..., 2 nv, 2 nv) with respect to the start."""
+        """Return the states at the start and after a period, and the derivatives (..., 2 nv, 2 nv) of the latter."""
         motion = simulate(
             model, q, qd, period, save_at=[0.0, period], derivatives=("q", "qd"), on_failure="ignore", **settings
         )
         derivatives = np.concatenate([motion.derivatives[name][..., -1, :, :] for name in ("q", "qd")], -1)
-        return motion.q[..., -1, :], motion.qd[..., -1, :], derivatives
+        return motion.q[..., 0, :], motion.qd[..., 0, :], motion.q[..., -1, :], motion.qd[..., -1, :], derivatives
 
     def shaped(self, x: FloatArray) -> FloatArray:
         """Return an array (samples, n) with the axes of the batch."""
@@ -348,6 +352,12 @@ def _refuse_other_periods(shooting: _Shooting, acting: dict[str, Any]) -> None:
     """Raise an error for forces and prescribed motions that do not repeat after the period, or depend on the time."""
     q, qd = shooting.shaped(shooting.q), shooting.shaped(shooting.qd)
     period = float(shooting.periods.max(initial=0.0))
+    drift = float(np.nan_to_num(abs(shooting.drift)).max(initial=0.0))
+    if drift > LARGEST_DIFFERENCE:
+        raise ArgumentError(
+            f"period is {period:g} s, but a prescribed position differs by {drift:.2g} one period later; expected "
+            "prescribed motions that repeat after the period"
+        )
     later_by = period if shooting.is_known else period * (np.sqrt(2.0) - 1.0)  # no multiple of a period of forces
     for t in period * np.arange(TIMES_OF_FORCES) / TIMES_OF_FORCES:
         now, later = (accelerations(shooting.model, q, qd, t=x, **acting) for x in (t, t + later_by))
