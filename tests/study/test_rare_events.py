@@ -2,7 +2,6 @@
 
 import json
 import re
-from functools import cache
 
 import numpy as np
 import pytest
@@ -12,69 +11,14 @@ import rbchain as rb
 from rbchain.cli import main
 from rbchain.study.rare.estimates import clopper_pearson
 from rbchain.study.rare.form import form
-from rbchain.study.rare.importance import importance_sampling
 from rbchain.study.rare.monte_carlo import monte_carlo
 from rbchain.study.rare.random_numbers import normal_numbers
 from rbchain.study.rare.subset import subset_simulation
 from rbchain.study.show.report import write_report
 
+from .rare_problems import LEAST_COVERED, PROBLEMS, REPETITIONS, covered, repeated, with_stages_of_300
+
 pytestmark = pytest.mark.plain_python
-
-
-def parabola_probability():
-    """P(u2 > 3 + u1^2 / 5), by quadrature."""
-    density = lambda x: stats.norm.pdf(x) * stats.norm.sf(3.0 + 0.2 * x**2)  # noqa: E731
-    return integrate.quad(density, -10, 10, epsabs=0, epsrel=1e-10)[0]
-
-
-def four_branches(u):
-    """The margin of Waarts (2000), plus 1. Two branches are curved, and two are straight and fall faster."""
-    difference, total = u[:, 0] - u[:, 1], (u[:, 0] + u[:, 1]) / np.sqrt(2)
-    return 1.0 + np.minimum(3.0 + 0.1 * difference**2 - np.abs(total), 7.0 / np.sqrt(2) - np.abs(difference))
-
-
-def four_branches_probability():
-    """By quadrature over (u1 - u2) / sqrt(2), which is independent of (u1 + u2) / sqrt(2)."""
-    limit = (7.0 / np.sqrt(2) + 1.0) / np.sqrt(2)
-    density = lambda x: stats.norm.pdf(x) * 2 * stats.norm.sf(4.0 + 0.2 * x**2)  # noqa: E731
-    return 2 * stats.norm.sf(limit) + integrate.quad(density, -limit, limit, epsabs=0, epsrel=1e-10)[0]
-
-
-def steep_and_flat(u):
-    """Failures beyond 4 on one axis and beyond 4.1 on another one, whose margin is 1.6 times as steep."""
-    return np.minimum(4.0 - u[:, 0], 1.6 * (4.1 - u[:, 1]))
-
-
-#: Margin, dimension and exact probability of problems with known answers.
-PROBLEMS = {
-    "linear": (lambda u: 3.5 - u.sum(-1) / np.sqrt(2), 2, stats.norm.sf(3.5)),
-    "parabola": (lambda u: 3.0 + 0.2 * u[:, 0] ** 2 - u[:, 1], 2, parabola_probability()),
-    "series system": (lambda u: 3.5 - np.abs(u).max(-1), 2, 1 - (1 - 2 * stats.norm.sf(3.5)) ** 2),
-    "50 dimensions": (lambda u: 4.0 - u.sum(-1) / np.sqrt(50), 50, stats.norm.sf(4.0)),
-}
-#: Problems in which the stages lose a region of failures whose margin falls faster than others.
-REGIONS = {
-    "four branches": (four_branches, 2, four_branches_probability()),
-    "20 dimensions": (steep_and_flat, 20, 1 - (1 - stats.norm.sf(4.0)) * (1 - stats.norm.sf(4.1))),
-    "opposite": (
-        lambda u: np.minimum(4.0 - u[:, 0], 1.8 * (4.1 + u[:, 0])),
-        50,
-        stats.norm.sf(4.0) + stats.norm.sf(4.1),
-    ),
-}
-REPETITIONS = 100
-#: Fewest of 100 intervals that contain the probability: fewer have the probability 4e-4 if each does with 95 %.
-LEAST_COVERED = 87
-
-
-@cache
-def repeated(method, problem, **settings):
-    margins, dimension, exact = (PROBLEMS | REGIONS)[problem]
-    return [method(margins, dimension, seed, **settings) for seed in range(REPETITIONS)], exact
-
-
-def covered(found, exact):
-    return sum(one.interval[0] <= exact <= one.interval[1] for one in found)
 
 
 def in_stage_of_500(margins, dimension, seed):
@@ -95,78 +39,8 @@ def test_intervals_of_subset_simulation_contain_the_probability(problem):
     assert abs(logarithms.mean()) < stated**2 + 4 * stated / np.sqrt(REPETITIONS)
 
 
-def with_stages_of_300(margins, dimension, seed):
-    return importance_sampling(margins, dimension, seed, 300, 0.2, 20_000)
-
-
-def most_of_axes(u):
-    """A margin that is negative beyond 4 on each side of each axis."""
-    return 4.0 - np.abs(u).max(-1)
-
-
-def test_importance_sampling_finds_ten_regions_of_failures():
-    """The failures in 5 dimensions are in 10 regions of equal probability."""
-    exact = 1 - (1 - 2 * stats.norm.sf(4.0)) ** 5
-    found = [importance_sampling(most_of_axes, 5, seed, 1000, 0.2, 20_000) for seed in range(2)]
-    for one in found:
-        assert abs(one.value / exact - 1.0) < 4 * max(one.coefficient_of_variation, 0.1)
-        assert sum(stage.simulations for stage in one.stages) < 16_000
-
-
-def test_importance_sampling_with_too_few_samples_for_the_regions_is_refused():
-    """With 300 samples, two opposite regions in 50 dimensions look like none."""
-    margins = lambda u: 4.0 - np.abs(u.sum(-1)) / np.sqrt(50)  # noqa: E731
-    with pytest.raises(rb.StudyError, match=r"do not come closer to the failures; .* 300 samples can distinguish"):
-        importance_sampling(margins, 50, 0, 300, 0.2, 20_000)
-
-
-def test_importance_sampling_of_margins_without_slope_is_refused_or_right():
-    """P(u1 > 3.09) = 1e-3 with the margins 1 and -1: a stage of 300 samples contains failures, or none."""
-    margins = lambda u: np.where(u[:, 0] > 3.0902, -1.0, 1.0)  # noqa: E731
-    refused = 0
-    for seed in range(20):
-        try:
-            assert importance_sampling(margins, 2, seed, 300, 0.2, 20_000).value == pytest.approx(1e-3, rel=0.7)
-        except rb.StudyError as error:
-            assert "the same, at the threshold or infinite in all 300 samples" in str(error)
-            refused += 1
-    assert 0 < refused < 20
-    infinite = lambda u: np.where(u[:, 0] < 0.0, np.inf, 3.0 - u[:, 0])  # noqa: E731
-    with np.errstate(divide="raise", over="raise", invalid="raise"):
-        found = importance_sampling(infinite, 2, 0, 300, 0.2, 20_000)
-    assert found.interval[0] < stats.norm.sf(3.0) < found.interval[1]
-
-
-def test_further_searches_of_importance_sampling_keep_simulations_for_the_estimate():
-    """Without simulations for a further search, half of the first samples bound the upper limit."""
-    found = importance_sampling(steep_and_flat, 2, 0, 300, 0.2, 1500)
-    assert sum(stage.simulations for stage in found.stages) <= 1500
-    assert found.interval[1] > 0.4
-
-
 def around_design_points(margins, dimension, seed):
     return form(margins, dimension, seed, 0.2, 20_000)
-
-
-@pytest.mark.fast_cases("four branches")
-@pytest.mark.parametrize("problem", REGIONS)
-def test_intervals_of_importance_sampling_include_regions_that_the_first_search_loses(problem):
-    """The searches find these regions, or the bound of their probability is in the interval."""
-    found, exact = repeated(with_stages_of_300, problem)
-    assert covered(found, exact) >= LEAST_COVERED
-    assert max(sum(stage.simulations for stage in one.stages) for one in found) < 8000
-
-
-@pytest.mark.fast_cases("parabola")
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_intervals_of_importance_sampling_contain_the_probability(problem):
-    """95 of 100 intervals. The estimates have no bias, and scatter as the coefficient of variation says, or less."""
-    found, exact = repeated(with_stages_of_300, problem)
-    assert covered(found, exact) >= LEAST_COVERED
-    ratios = np.array([one.value / exact for one in found])
-    assert abs(ratios.mean() - 1.0) < 4 * ratios.std() / np.sqrt(REPETITIONS)
-    assert np.mean([one.coefficient_of_variation < 0.25 for one in found]) >= 0.95
-    assert max(sum(stage.simulations for stage in one.stages) for one in found) < 8000
 
 
 @pytest.mark.parametrize("problem", ["linear", "parabola", "50 dimensions"])
@@ -349,6 +223,28 @@ def test_simulations_do_not_depend_on_chunks_and_continue_to_the_bit(tmp_path):
     with pytest.warns(UserWarning, match="is damaged"):
         repaired = study.probability("total", above=4.0, stage=200, out=tmp_path / "one")
     assert repaired.estimate == whole.estimate
+
+
+@pytest.mark.slow
+def test_importance_sampling_continues_to_the_bit(tmp_path):
+    """All of its simulations can be repeated, including the wide ones; invalid masses far away do not end it."""
+    study = study_of(vary={"gravity.[xy]": rb.Normal(0.0, 1.0), "link1.mass": rb.Normal(1.0, 0.2)})
+    ask = {"above": 4.0, "method": "importance", "stage": 200}
+    whole = study.probability("total", **ask, out=tmp_path / "one", chunk=37)
+    assert whole.interval[0] < EXACT < whole.interval[1]
+    assert whole.failed > 0  # wide samples with a negative mass
+    for file in sorted((tmp_path / "one" / "simulations").iterdir())[10:]:
+        file.unlink()
+    continued = study.probability("total", **ask, out=tmp_path / "one")
+    assert (continued.estimate, continued.interval) == (whole.estimate, whole.interval)
+    assert np.array_equal(continued.study.plan.table, whole.study.plan.table)
+    first = 0
+    for stage in whole.stages:
+        values, model, _ = whole.study.sample(first)
+        assert [*values.values()] == whole.study.plan.table[first].tolist()
+        assert np.isfinite(total(model, None))
+        first += stage.simulations
+    assert first == whole.simulations
 
 
 @pytest.mark.slow

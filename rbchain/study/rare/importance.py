@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -13,6 +13,8 @@ from scipy import special
 from ...errors import StudyError
 from .estimates import Estimate, Margins, Stage, lognormal_interval
 from .mixtures import Mixture, fitted, fitted_to_halves
+from .regions import COMMON, LEAST_SHARE, MOST_SEARCHES, NEGLIGIBLE, SEARCH, Region, Regions
+from .wide import WideSearch
 
 SPREAD = 1.5  # coefficient of variation of the weights in a stage
 SEARCH_SPREAD = 2.5  # of the weights in a further search, which needs less accurate means
@@ -20,18 +22,18 @@ LAST_SPREAD = 3.0  # of the indicator in the last stage, which is then a failure
 MOST_STAGES = 50
 FALL = 0.95  # of sigma in a stage
 WIDER = 1.25  # factor of the spread while sigma does not fall
-OF_PREVIOUS = 0.2  # share of the previous stage in the last density
-COMMON = 0.1  # probability of a failure above which the first samples contain failures of all regions
-NEGLIGIBLE = 0.05  # share of the probability that failures elsewhere may have
-LEAST_SHARE = 0.1  # of a region in the last density
-MOST_SEARCHES = 9
-SEARCH = 100  # step of the stages of the random numbers from search to search
 PILOT, REST = 1000, 1001  # stages of the random numbers of the estimate
 MARGIN = 1.1  # more samples than the pilot asks for
 
 
 def importance_sampling(
-    margins: Margins, dimension: int, seed: int, samples: int, wanted: float, limit: int
+    margins: Margins,
+    dimension: int,
+    seed: int,
+    samples: int,
+    wanted: float,
+    limit: int,
+    exploring: Margins | None = None,
 ) -> Estimate:
     """Estimate the probability of a failure by sequential importance sampling with a mixture of normal distributions.
 
@@ -50,7 +52,8 @@ def importance_sampling(
     samples again, and use only samples elsewhere: outside of half-spaces in the directions of the means that previous
     searches have found, which contain half of the first samples. 2 Phi(-margin / sigma) is at least 1 in failures, so
     twice its mean elsewhere is at least the probability of failures there. The searches end when this bound is below
-    5 % of the probability found, or does not fall. The upper limit of the interval includes it.
+    5 % of the probability found, or does not fall. A last search starts from samples of large spread, which fail for
+    margins of any slope (`WideSearch`). The upper limit of the interval includes the larger one of both bounds.
 
     The estimate uses new independent samples of the mixture of all regions, so it has no bias. A pilot of `samples`
     determines how many more the wanted coefficient of variation needs.
@@ -63,6 +66,9 @@ def importance_sampling(
         Coefficient of variation.
     limit : int
         Largest number of samples.
+    exploring : function, optional
+        As `margins`, but NaN where the margin is unknown. The wide samples use it, because they can lie far from all
+        others. They count as no failures there.
 
     Examples
     --------
@@ -70,92 +76,67 @@ def importance_sampling(
     >>> found.interval[0] < 1.017e-6 < found.interval[1], found.coefficient_of_variation < 0.11
     (True, True)
     """
-    searches = _Searches(margins, dimension, seed, samples, limit)
-    for _ in range(MOST_SEARCHES):
-        region = searches.next_region()
-        if region is None:
+    regions = Regions(margins, exploring or margins, dimension, seed, samples, limit)
+    searches = _Searches(regions)
+    searches.add_region()
+    wide = WideSearch(regions)
+    for _ in range(MOST_SEARCHES - 1):
+        if not searches.add_region():
             break
-        searches.regions.append(region)
-    used = sum(stage.simulations for stage in searches.stages)
-    found = estimate_from(margins, searches.mixture(), seed, (samples, limit - used), wanted, searches.stages)
+    wide.add_regions()
+    mixture = regions.mixture()
+    counts = samples, limit - regions.simulations
+    found = estimate_from(margins, mixture, seed, counts, wanted, regions.stages)
     low, high = found.interval
-    return dataclasses.replace(found, interval=(low, min(high + searches.bound, 1.0)))
+    return dataclasses.replace(found, interval=(low, min(high + max(searches.bound, wide.bound), 1.0)))
 
 
 class _NotFound(Exception):
     """A search has not found a region."""
 
 
-@dataclass(frozen=True)
-class _Region:
-    """The result of a search: the probability of these failures, and a mixture that samples them."""
-
-    probability: float
-    fit: Mixture
-    previous: Mixture
-
-    @property
-    def mixture(self) -> Mixture:
-        return Mixture.of([1.0 - OF_PREVIOUS, OF_PREVIOUS], [self.fit, self.previous])
-
-
 @dataclass
 class _Searches:
-    """Searches for regions of failures, each elsewhere than the previous ones.
+    """Searches for regions of failures by margins, each elsewhere than the previous ones.
 
     `bound` is the estimate of an upper bound of the probability of failures elsewhere, in the last stage of the last
     search.
     """
 
-    margins: Margins
-    dimension: int
-    seed: int
-    samples: int
-    limit: int
-    stages: list[Stage] = field(default_factory=list)
-    regions: list[_Region] = field(default_factory=list)
+    regions: Regions
     bound: float = 0.0
 
     def __post_init__(self) -> None:
-        self.start = Mixture(np.ones(1), np.zeros((1, self.dimension)))
-        self.first = self._simulated(self.start, 0, 0.0)
+        self.first = self.regions.simulated(self.regions.start, 0, 0.0)
 
-    def _simulated(self, mixture: Mixture, stage: int, sigma: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return samples of a mixture, and their margins."""
-        u = mixture.sample(self.seed, stage, self.samples)
-        self.stages.append(Stage(self.samples, sigma, math.nan))
-        return u, self.margins(u)
+    def add_region(self) -> bool:
+        """Search a further region, and return whether there is one.
 
-    def mixture(self) -> Mixture:
-        """Return a mixture for all regions."""
-        shares = np.array([region.probability for region in self.regions])
-        shares = np.maximum(shares / shares.sum(), LEAST_SHARE)
-        return Mixture.of(shares / shares.sum(), [region.mixture for region in self.regions])
-
-    def next_region(self) -> _Region | None:
-        """Return the region of a new search, or None if failures elsewhere are negligible or not found.
-
-        Raises a StudyError if the first search does not find a region.
+        There is none if failures elsewhere are negligible or not found. Raises a StudyError if the first search does
+        not find a region.
         """
-        if sum(region.probability for region in self.regions) > COMMON:
-            return None
+        if self.regions.probability > COMMON:
+            return False
         try:
-            return self._found_region()
+            self.regions.found.append(self._found_region())
         except _NotFound as reason:
-            if self.regions:
-                return None
+            if self.regions.found:
+                return False
             raise StudyError(str(reason)) from None
+        return True
 
-    def _found_region(self) -> _Region:
+    def _found_region(self) -> Region:
         """Return the region of a new search, or raise _NotFound with the reason."""
-        base, is_elsewhere = SEARCH * len(self.regions), self._elsewhere()
-        mixture, sigma, has_many, is_stalled = self.start, math.inf, False, False
-        spread = SEARCH_SPREAD if self.regions else SPREAD
+        regions = self.regions
+        base, is_elsewhere = SEARCH * len(regions.found), self._elsewhere()
+        mixture, sigma, has_many, is_stalled = regions.start, math.inf, False, False
+        spread = SEARCH_SPREAD if regions.found else SPREAD
         u, found = self.first
         for stage in range(base, base + MOST_STAGES):
             if stage > base:
-                self._check_limit()
-                u, found = self._simulated(mixture, stage, float(sigma))
+                if regions.found and not regions.has_simulations():
+                    raise _NotFound("the limit is reached")
+                u, found = regions.simulated(mixture, stage, float(sigma))
             log_ratio, chosen = mixture.log_ratio(u), is_elsewhere(u)
             u, found, log_ratio = u[chosen], found[chosen], log_ratio[chosen]
             self._check_elsewhere(found, log_ratio, sigma)
@@ -167,40 +148,34 @@ class _Searches:
             if is_stalled and sigma > FALL * before:
                 raise _NotFound(
                     "the stages of importance sampling do not come closer to the failures; expected failures in few "
-                    f"regions, which {self.samples} samples can distinguish. Use a larger stage, or method='subset'"
+                    f"regions, which {regions.samples} samples can distinguish. Use a larger stage, or method='subset'"
                 )
             is_stalled = sigma > FALL * before
             fit = fitted_to_halves if has_many else fitted
-            mixture = fit(u, _log_indicator(found, sigma) - log_ratio, self.seed, stage)
+            mixture = fit(u, _log_indicator(found, sigma) - log_ratio, regions.seed, stage)
         else:
             raise _NotFound(
                 f"importance sampling does not reach the failures within {MOST_STAGES} stages; expected a measure that "
                 "shows how close a sample is to a failure. Use another method, or change the threshold"
             )
         fit, logarithms = fitted_to_halves if has_many else fitted, np.where(found < 0.0, -log_ratio, -np.inf)
-        probability = float(np.exp(logarithms).sum() / self.samples)
-        return _Region(probability, fit(u, logarithms, self.seed, base + MOST_STAGES), mixture)
-
-    def _check_limit(self) -> None:
-        """End a further search that leaves too few simulations for the estimate."""
-        if self.regions and (len(self.stages) + 2) * self.samples > self.limit:
-            raise _NotFound("the limit is reached")
+        probability = float(np.exp(logarithms).sum() / regions.samples)
+        return Region(probability, fit(u, logarithms, regions.seed, base + MOST_STAGES), mixture)
 
     def _check_elsewhere(self, found: np.ndarray, log_ratio: np.ndarray, sigma: float) -> None:
         """Estimate the bound, and end a further search whose samples elsewhere are negligible or too few."""
-        if not self.regions:
+        if not self.regions.found:
             return
-        self.bound = _bound(found, log_ratio, sigma, self.samples)
-        known = sum(region.probability for region in self.regions)
-        if self.bound < NEGLIGIBLE * known or len(found) < LEAST_SHARE * self.samples:
+        samples = self.regions.samples
+        self.bound = _bound(found, log_ratio, sigma, samples)
+        if self.bound < NEGLIGIBLE * self.regions.probability or len(found) < LEAST_SHARE * samples:
             raise _NotFound("failures elsewhere are negligible, or the samples are not there")
 
     def _elsewhere(self) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that tells which samples are elsewhere than the regions."""
-        if not self.regions:
+        if not self.regions.found:
             return lambda u: np.ones(len(u), bool)
-        means = np.concatenate([region.fit.means for region in self.regions])
-        directions = (means / (means**2).sum(-1, keepdims=True)).T
+        directions = self.regions.directions()
         limit = max(float(np.median((self.first[0] @ directions).max(-1))), 0.0)
         return lambda u: (u @ directions).max(-1) <= limit
 

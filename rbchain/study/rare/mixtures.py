@@ -53,6 +53,23 @@ class Mixture:
         component = np.minimum(np.searchsorted(np.cumsum(self.shares), chosen), self.shares.size - 1)
         return normal_numbers(seed, (stage, 0), count, self.means.shape[1]) + self.means[component]
 
+    def shrunk(self, effective: float) -> Mixture:
+        """Return the mixture whose means are shrunk by their errors, for a fit to this number of effective samples.
+
+        The squared error of a mean is its dimension divided by the number of its samples (James and Stein 1961).
+        """
+        errors = self.means.shape[1] / (self.shares * effective)
+        factors = np.maximum(1.0 - errors / np.maximum((self.means**2).sum(-1), errors), 0.0)
+        return Mixture(self.shares, self.means * factors[:, None])
+
+
+def effective_samples(logarithms: np.ndarray) -> float:
+    """Return the effective number of samples (Kish 1965) for the logarithms (m,) of their weights."""
+    if not logarithms.size:
+        return 0.0
+    weights = np.exp(logarithms - logarithms.max())
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
 
 def _log_sum(logarithms: np.ndarray) -> np.ndarray:
     largest = logarithms.max(-1, keepdims=True)
@@ -62,12 +79,12 @@ def _log_sum(logarithms: np.ndarray) -> np.ndarray:
 def fitted(u: np.ndarray, logarithms: np.ndarray, seed: int, stage: int) -> Mixture:
     """Return the mixture for weighted samples, with the number of components that Schwarz's criterion chooses."""
     weights = np.exp(logarithms - logarithms.max())
-    effective = weights.sum() ** 2 / (weights**2).sum()
+    effective = effective_samples(logarithms)
     chosen, weights = weights > 1e-12, weights / weights.sum()
     u, weights = u[chosen], weights[chosen]
     best, least = None, math.inf
     for components in range(1, MOST_COMPONENTS + 1):
-        mixture = _expectation_maximization(u, weights, _starts(u, weights, components, seed, stage))
+        mixture = expectation_maximization(u, weights, _starts(u, weights, components, seed, stage))
         likelihood = float(weights @ mixture.log_ratio(u))
         parameters = mixture.shares.size * (u.shape[1] + 1)
         criterion = parameters * math.log(effective) - 2 * effective * likelihood
@@ -115,7 +132,7 @@ def _fit_of_clusters(u: np.ndarray, weights: np.ndarray, components: int, seed: 
     nearest = ((x[:, None] - centers) ** 2).sum(-1).argmin(-1)
     shares = np.stack([weights * (nearest == c) for c in range(components)])
     shares = shares[shares.sum(-1) > 0.0]
-    return _expectation_maximization(u, weights, (shares @ u) / shares.sum(-1, keepdims=True))
+    return expectation_maximization(u, weights, (shares @ u) / shares.sum(-1, keepdims=True))
 
 
 def _starts(u: np.ndarray, weights: np.ndarray, components: int, seed: int, stage: int) -> np.ndarray:
@@ -132,7 +149,7 @@ def _starts(u: np.ndarray, weights: np.ndarray, components: int, seed: int, stag
     return centers
 
 
-def _expectation_maximization(u: np.ndarray, weights: np.ndarray, means: np.ndarray) -> Mixture:
+def expectation_maximization(u: np.ndarray, weights: np.ndarray, means: np.ndarray) -> Mixture:
     """Return the mixture of the largest weighted likelihood near these means."""
     mixture = Mixture(np.full(len(means), 1.0 / len(means)), means)
     old = np.zeros((len(u), 0))

@@ -219,7 +219,9 @@ def _estimated(simulate: Simulations, method: str, plan: Plan, stage: int, wante
         u = special.ndtri(points)
         return monte_carlo(u, simulate.of_points(points, u))
     if method == "importance":
-        return importance_sampling(simulate, dimension, seed, stage, wanted, simulate.limit)
+        return importance_sampling(
+            simulate, dimension, seed, stage, wanted, simulate.limit, exploring=simulate.exploring
+        )
     if method == "form":
         return form(simulate, dimension, seed, wanted, simulate.limit)
     return subset_simulation(simulate, dimension, seed, stage)

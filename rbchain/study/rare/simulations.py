@@ -66,10 +66,14 @@ class Simulations:
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
         """Return the margins (m,) of standard normal vectors (m, d). Raises a StudyError if one is unknown."""
-        found = self.of_points(np.clip(special.ndtr(u), SMALLEST, 1.0 - 2 * SMALLEST), u)
+        found = self.exploring(u)
         if np.isnan(found).any():
             self._refuse_undefined()
         return found
+
+    def exploring(self, u: np.ndarray) -> np.ndarray:
+        """Return the margins (m,) of standard normal vectors (m, d); NaN if unknown."""
+        return self.of_points(np.clip(special.ndtr(u), SMALLEST, 1.0 - 2 * SMALLEST), u)
 
     def of_points(self, points: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return the margins (m,) of points (m, d) in the unit cube; NaN if unknown. `u` are their normal numbers."""
