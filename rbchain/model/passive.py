@@ -36,7 +36,7 @@ class PassiveForces(Value):
     damping : float or (dofs,) array, N m s/rad (prismatic: N s/m)
         Viscous damping.
     friction, static_friction : float or (dofs,) array, N m (N)
-        Sliding friction, and its maximum at low velocities (Stribeck effect). By default there is no Stribeck effect.
+        Kinetic friction, and static friction (Stribeck effect). By default there is no Stribeck effect.
         Dry friction is regularized: a loaded joint creeps instead of sticking.
     stribeck_velocity : float or (dofs,) array, rad/s (m/s)
         Velocity at which the Stribeck effect has decreased to one half.
