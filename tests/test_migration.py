@@ -563,9 +563,9 @@ ROWS_OF_CSHARP = {
     "a body with mass, cg and inertia": mass_properties,
     "a revolute or prismatic joint on the z axis, with its position": joints_of_tree,
     "adding a child": lambda: [(tree()[0].parent, [-1, 0, 0])],
-    "$\\ddot q$ after the last loop": accelerations_of_tree,
-    "$f_i$": reaction_of_tree,
-    "external forces $w_i$ without weight": external_forces,
+    "$\\ddot q$ after the last loop over the bodies": accelerations_of_tree,
+    "wrench $f_i$ of joint $i$": reaction_of_tree,
+    "external wrenches $w_i$, excluding the weight": external_forces,
 }
 
 

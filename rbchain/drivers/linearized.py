@@ -7,7 +7,7 @@ import numpy as np
 
 from ..compiling.jit import driver, kernel, only_if
 from ..core.control import drive_layout as drive
-from ..core.control.controller_derivatives import computes_some_torques, store_responses_of_controllers
+from ..core.control.controller_derivatives import computes_some_torques, is_commanded, store_responses_of_controllers
 from ..core.control.drive_forces import CONTINUOUS_FORCES
 from ..core.control.drive_slopes import share_of_drive, share_of_forces
 from ..core.lanes.lane_memory import all_lanes, lane_width
@@ -97,9 +97,17 @@ def store_responses_by_force(linear, j, column, varies, by_force, first, count):
 @only_if(lambda block, *_: not has_constraints(block))
 @kernel
 def store_responses(block, linear, y, k):
-    """Store the derivatives of computed torques with respect to other actuator forces; a closed loop has none."""
+    """Store the derivatives of computed torques with respect to other actuator forces; a closed loop has none.
+
+    The input of a dof with computed torque is its acceleration, and no force.
+    """
     if computes_some_torques(block):
         store_responses_of_controllers(block, linear, y, k)
+        responses = linear.of_forces[0]
+        for j in range(block.qd.shape[0]):
+            if is_commanded(block.loads.actions, j):
+                for i in range(block.qd.shape[0]):
+                    responses[i, j, k] = constant_like(y, 0.0)
 
 
 @only_if(has_constraints)
