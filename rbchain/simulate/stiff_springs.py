@@ -20,7 +20,7 @@ from ..acting.actuators import Actuator
 from ..acting.between_bodies import is_between_bodies
 from ..acting.contacts import is_contact
 from ..acting.coordinates import dof_index
-from ..acting.drives import PID, PrescribedAcceleration, PrescribedPosition, PrescribedVelocity
+from ..acting.drives import PID, PRESCRIBED
 from ..acting.sampled import Sampled
 from ..common.real_arrays import FloatArray
 from ..core.methods.settings import AdaptiveStepSettings
@@ -34,8 +34,6 @@ STABLE_STIFFNESS, STABLE_DAMPING = 1.0, 0.5
 #: Damping that the equations do not contain can make steps of "rk4" stable up to a length h / 0.95. Its stability
 #: region extends to the absolute value 2.96, and on the imaginary axis to 2.83.
 FRACTION_WITH_OTHER_DAMPING = 0.95
-#: Drives that prescribe a motion.
-PRESCRIBED = (PrescribedAcceleration, PrescribedVelocity, PrescribedPosition)
 #: Passive forces of joints that are not linear.
 NONLINEAR = ("cubic_stiffness", "friction", "static_friction", "limit_stiffness")
 #: Numbers of M^-1 K and M^-1 D above it count as infinite.

@@ -38,6 +38,12 @@ from .drive_forces import feedback
 from .drive_slopes import derivative_by_integral, derivatives_of_actuator_force, share_of_drive
 
 
+@kernel
+def is_commanded(actions, i):
+    """Whether dof i has computed torque, which commands its acceleration."""
+    return actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE
+
+
 @only_if(has_actions, False)
 @kernel
 def computes_some_torques(block):
@@ -45,15 +51,9 @@ def computes_some_torques(block):
     actions = block.loads.actions
     if actions.settings[setting.COMPUTES] == 1:
         for i in range(block.qd.shape[0]):
-            if actions.shared.drives[drive.KIND, i] != drive.KIND_COMPUTED_TORQUE:
+            if not is_commanded(actions, i):
                 return True
     return False
-
-
-@kernel
-def is_commanded(actions, i):
-    """Whether dof i has computed torque, which commands its acceleration."""
-    return actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE
 
 
 @kernel
@@ -114,7 +114,7 @@ def add_computed_torque(block, linear, y, k):
     nq, n, actions = block.q.shape[0], block.qd.shape[0], block.loads.actions
     drives = actions.shared.drives
     for i in range(n):
-        if drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
+        if is_commanded(actions, i):
             acceleration = actions.values[drives[drive.SIGNAL, i], signal.ACCELERATION, k]
             linear.direction[i, k] = acceleration + feedback(i, block, y, k)
         else:
@@ -160,7 +160,7 @@ def add_some_computed_torques(block, linear, y, k):
                 linear.direction[i, k] = change
             solve(linear.factors, linear.pivots, linear.direction, k)
             for i in range(n):
-                if actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
+                if is_commanded(actions, i):
                     change = linear.derivatives[by, i, j, k] + product_with_direction(i, M, linear, k)
                     change = share_of_drive(i, block, y, k) * change
                     linear.of_forces[by, i, j, k] = linear.of_forces[by, i, j, k] + change
@@ -194,7 +194,7 @@ def store_integrals_of_some_torques(block, linear, y, k):
             linear.direction[drives[drive.DOF, d], k] = change_of_input_by_integral(d, block, y, k)
             solve(linear.factors, linear.pivots, linear.direction, k)
             for i in range(n):
-                if actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
+                if is_commanded(actions, i):
                     change = share_of_drive(i, block, y, k) * product_with_direction(i, M, linear, k)
                     linear.by_integral[i, row - nq - n, k] = change
 
@@ -208,7 +208,7 @@ def change_of_input(i, block, y, by, k):
     """
     actions = block.loads.actions
     by_q, by_qd = derivatives_of_actuator_force(i, block, y, k)
-    if actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
+    if is_commanded(actions, i):
         gains = actions.shared.drives[drive.GAINS, i]
         by_q, by_qd = -actions.numbers[gains + drive.GAIN_KP, k], -actions.numbers[gains + drive.GAIN_KD, k]
     return by_q if by == BY_Q else by_qd

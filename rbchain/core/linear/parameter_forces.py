@@ -31,6 +31,7 @@ from .parameter_layout import (
     BY_KP,
     BY_MASS,
     BY_POSITION,
+    BY_REFERENCE,
     BY_SIGNAL_OF_FORCE,
     BY_STATIC_FRICTION,
     BY_STIFFNESS,
@@ -101,6 +102,18 @@ def derivative_of_command(block, columns, column, y, k):
     The parameter is a gain or a value of the reference. The result is a number. `columns` is (COLUMN_ROWS, count); y is
     (rows, lanes).
     """
+    change = derivative_of_feedback(block, columns, column, y, k)
+    if columns[COLUMN_KIND, column] == BY_REFERENCE:
+        change = block.loads.actions.values[columns[COLUMN_SIGNAL, column], signal.ACCELERATION, k] + change
+    return change
+
+
+@kernel
+def derivative_of_feedback(block, columns, column, y, k):
+    """Return the derivative of kp e + kd de/dt + ki (integral of e) with respect to a gain or a value of the reference.
+
+    The result is a number. `columns` is (COLUMN_ROWS, count); y is (rows, lanes).
+    """
     kind, i, d = columns[COLUMN_KIND, column], columns[COLUMN_DOF, column], columns[COLUMN_DRIVE, column]
     actions, s = block.loads.actions, block.loads.actions.shared.drives[drive.SIGNAL, d]
     if kind == BY_KP:
@@ -111,8 +124,7 @@ def derivative_of_command(block, columns, column, y, k):
         return y[integral_row(block, d), k]
     gains, change = actions.shared.drives[drive.GAINS, d], actions.values[columns[COLUMN_SIGNAL, column]]
     of_error = actions.numbers[gains + drive.GAIN_KP, k] * change[signal.VALUE, k]
-    of_rate = actions.numbers[gains + drive.GAIN_KD, k] * change[signal.RATE, k]
-    return change[signal.ACCELERATION, k] + (of_error + of_rate)
+    return of_error + actions.numbers[gains + drive.GAIN_KD, k] * change[signal.RATE, k]
 
 
 @kernel
@@ -127,21 +139,10 @@ def derivative_of_actuator_force(block, columns, column, y, k):
         return share_of_forces(i, block, y, k)
     if kind == BY_GEAR_FRICTION:
         return slope_of_gear_friction(i, block, y, k)
-    actions, nq, factor = block.loads.actions, block.q.shape[0], share_of_drive(d, block, y, k)
-    s = actions.shared.drives[drive.SIGNAL, d]
-    if kind == BY_KP:
-        factor = factor * (actions.values[s, signal.VALUE, k] - y[block.model.coordinate[i], k])
-    elif kind == BY_KD:
-        factor = factor * (actions.values[s, signal.RATE, k] - y[nq + i, k])
-    elif kind == BY_KI:
-        factor = factor * y[integral_row(block, d), k]
-    elif kind == BY_SIGNAL_OF_FORCE:
-        factor = factor * actions.values[columns[COLUMN_SIGNAL, column], signal.VALUE, k]
-    else:
-        gains, change = actions.shared.drives[drive.GAINS, d], actions.values[columns[COLUMN_SIGNAL, column]]
-        of_error = actions.numbers[gains + drive.GAIN_KP, k] * change[signal.VALUE, k]
-        factor = factor * (of_error + actions.numbers[gains + drive.GAIN_KD, k] * change[signal.RATE, k])
-    return factor
+    factor = share_of_drive(d, block, y, k)
+    if kind == BY_SIGNAL_OF_FORCE:
+        return factor * block.loads.actions.values[columns[COLUMN_SIGNAL, column], signal.VALUE, k]
+    return factor * derivative_of_feedback(block, columns, column, y, k)
 
 
 @kernel
