@@ -11,7 +11,8 @@ from .conftest import HANG_LIMIT
 if not hasattr(os, "fork"):
     pytest.skip("signals are sent as POSIX has them", allow_module_level=True)
 
-#: A script passes `interrupted` a call that would take hours, and its own process sends SIGINT after half a second.
+#: A script passes `interrupted` a call that would take hours, and its own process sends SIGINT after half a second; or
+#: it passes a call that sends SIGINT itself to `outcome`.
 PREPARE = """
 import os, signal, threading
 import numpy as np
@@ -20,14 +21,19 @@ import rbchain as rb
 # a shell starts background jobs with SIGINT ignored
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-def interrupted(run):
+def outcome(run):
     try:
-        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         run()
     except KeyboardInterrupt:
         print("interrupted")
     else:
         print("complete")
+
+def interrupted(run):
+    def run_and_interrupt():
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        run()
+    outcome(run_and_interrupt)
 
 arm = rb.Model.serial_chain(2)
 """
@@ -134,4 +140,51 @@ motion = arm.simulate([0.0, 0.0], [0.0, 0.0], 600.0, method="rk4", step=0.01, sa
 interrupted(lambda: motion.film("swing.{ending}"))
 """
     assert output_of(script, tmp_path) == ["interrupted"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_is_not_hidden_by_the_error_of_a_library_that_it_disturbs(tmp_path):
+    """Matplotlib turns a KeyboardInterrupt within a conversion into this error."""
+    script = """
+from rbchain.view.painting import Painting
+
+def show(self, frame):
+    try:
+        signal.raise_signal(signal.SIGINT)
+        for _ in range(1000):  # Python calls the handler between instructions
+            pass
+    except BaseException:
+        raise ValueError("Invalid bounding box") from None
+    if frame == 1:
+        raise ValueError("Invalid bounding box")
+
+Painting.show = show
+motion = arm.simulate([0.0, 0.0], [0.0, 0.0], 1.0, method="rk4", step=0.1)
+for name in ("swing.gif", "swing_.png"):
+    outcome(lambda: motion.film(name))
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+    assert output_of(script, tmp_path, NUMBA_DISABLE_JIT="1") == ["interrupted", "interrupted", "True"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_in_a_terminal_also_reaches_the_program_that_writes_a_film(tmp_path):
+    script = """
+import time
+from rbchain.view.painting import Painting
+
+draw = Painting.show
+
+def show(self, frame):
+    draw(self, frame)
+    if frame == 3:
+        os.killpg(0, signal.SIGINT)
+        time.sleep(1.0)  # the program ends
+
+Painting.show = show
+os.setsid()
+motion = arm.simulate([0.0, 0.0], [0.0, 0.0], 1.0, method="rk4", step=0.1)
+outcome(lambda: motion.film("swing.mp4"))
+"""
+    assert output_of(script, tmp_path, NUMBA_DISABLE_JIT="1") == ["interrupted"]
     assert list(tmp_path.iterdir()) == []

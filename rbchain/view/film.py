@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..common.progress import Progress, progress
+from ..common.interrupts import interrupts_wait
+from ..common.progress import progress
 from ..common.real_arrays import excerpt
 from ..common.whole_files import PARTIAL, whole_file
 from ..errors import ArgumentError
@@ -57,17 +58,22 @@ def film(
         )
     scene = scene_of_motion(motion, sample, frames)
     layers = known_layers(scene, layers)
-    with progress(f"Writing {path.name}", frames) as work:
+    with progress(f"Writing {path.name}", frames) as work, interrupts_wait() as interrupt:
+
+        def next_frame() -> None:
+            work.advance()
+            interrupt()
+
         if path.suffix == ".html":
-            return _page(path, scene, layers, fps, work)
+            return _page(path, scene, layers, fps, next_frame)
         painting = Painting(scene, layers, size)
         # the files get their names only when all are complete, so that an interrupted film cannot be taken for one
         with TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}_") as folder:
             unfinished = Path(folder) / path.name
             if path.suffix == ".png":
-                written = _pictures(unfinished, painting, work)
+                written = _pictures(unfinished, painting, next_frame)
             else:
-                written = _video(unfinished, painting, fps, work)
+                written = _video(unfinished, painting, fps, next_frame)
             return [file.replace(path.with_name(file.name)) for file in written]
 
 
@@ -85,7 +91,7 @@ def check_size(size: tuple[int, int]) -> None:
         raise ArgumentError(f"size is {excerpt(size)}; expected a width and a height in pixels, such as (800, 600)")
 
 
-def _page(path: Path, scene: Scene, layers: Sequence[str], fps: float, work: Progress) -> list[Path]:
+def _page(path: Path, scene: Scene, layers: Sequence[str], fps: float, next_frame: Callable[[], None]) -> list[Path]:
     server = server_of("127.0.0.1", 0, scene.model.name)
     try:
         stage = Stage(server, scene, layers)
@@ -93,7 +99,7 @@ def _page(path: Path, scene: Scene, layers: Sequence[str], fps: float, work: Pro
         for frame in range(scene.t.size):
             stage.show(frame)
             recorder.insert_sleep(1.0 / fps)
-            work.advance()
+            next_frame()
         with whole_file(path) as partial:
             partial.write_text(recorder.as_html(), encoding="utf-8")
     finally:
@@ -101,17 +107,17 @@ def _page(path: Path, scene: Scene, layers: Sequence[str], fps: float, work: Pro
     return [path]
 
 
-def _pictures(path: Path, painting: Painting, work: Progress) -> list[Path]:
+def _pictures(path: Path, painting: Painting, next_frame: Callable[[], None]) -> list[Path]:
     written = [path.with_name(f"{path.stem}_{frame:04d}.png") for frame in range(painting.scene.t.size)]
     for frame, file in enumerate(written):
         painting.show(frame)
         with whole_file(file) as partial:
             painting.figure.savefig(partial, format="png")
-        work.advance()
+        next_frame()
     return written
 
 
-def _video(path: Path, painting: Painting, fps: Any, work: Progress) -> list[Path]:
+def _video(path: Path, painting: Painting, fps: Any, next_frame: Callable[[], None]) -> list[Path]:
     import matplotlib as mpl
     from matplotlib import animation
 
@@ -126,5 +132,5 @@ def _video(path: Path, painting: Painting, fps: Any, work: Progress) -> list[Pat
             for frame in range(painting.scene.t.size):
                 painting.show(frame)
                 writer.grab_frame()
-                work.advance()
+                next_frame()
     return [path]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...common.interrupts import interrupts_wait
 from ...common.whole_files import whole_file
 from ..analyze.survivors import survivors_in
 from ..describe.kinds_of_quantities import OF_EQUILIBRIA, OF_MODES
@@ -138,7 +139,8 @@ def _png(figure: Figure) -> bytes:
     picture = io.BytesIO()
     figure.set_dpi(DPI)
     # the lowest level of compression takes half of the time of the usual one; the files are as large
-    FigureCanvasAgg(figure).print_png(picture, pil_kwargs={"compress_level": 1})
+    with interrupts_wait():
+        FigureCanvasAgg(figure).print_png(picture, pil_kwargs={"compress_level": 1})
     return picture.getvalue()
 
 
