@@ -1,7 +1,8 @@
-"""Messages name digital loops that oscillate at their sampling rate. A mass with a sampled damper has a closed form.
+"""Messages name digital loops that oscillate near their sampling rate. A mass with a sampled damper has a closed form.
 
 The speed changes by the factor 1 - gain in each period, with gain = kd period / mass: its sign alternates above 1, and
-its amplitude grows above 2.
+its amplitude grows above 2. With a delay of one period, v_(k+1) = v_k - gain v_(k-1): the roots of z^2 = z - gain have
+the magnitude sqrt(gain), and a period of 6 instants at gain 1.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ import rbchain as rb
 pytestmark = pytest.mark.plain_python
 
 MASS, PERIOD = 2.0, 0.1
-GROWS = "A digital control loop oscillates at its sampling rate. The Sampled controller of joint 'slide'"
+GROWS = "A digital control loop oscillates near its sampling rate. The force of the Sampled controller of joint 'slide'"
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def test_only_loops_that_grow_are_named(slide, tmp_path):
     np.testing.assert_allclose(motion.end_qd[:, 0], (1 - gains) ** 20 * (1 - 0.5 * gains), rtol=1e-9, atol=1e-12)
     assert motion.success
     assert motion.oscillating_dof.tolist() == [-1, -1, -1, 0, 0]
-    assert f"2 of 5: {GROWS} in sample 3 has changed the sign" in motion.message
+    assert f"2 of 5: {GROWS} in sample 3 changes its direction" in motion.message
     assert motion[4].oscillating_dof == 0
     assert GROWS in motion[4].message
     assert "digital" not in motion[1].message
@@ -105,8 +106,52 @@ def test_each_sampled_joint_is_observed_and_others_are_not():
     drives = [rb.PID("first", 0.0, kd=1.0, kp=0.0), rb.Sampled(rb.PID("second", 0.0, kp=0.0, kd=kd), period=PERIOD)]
     motion = model.simulate([0, 0], [1.0, 1.0], 2.05, drives=drives, method="rk4", step=PERIOD / 2)
     assert motion.oscillating_dof == 1
-    assert "controller of joint 'second' has changed" in motion.message
+    assert "controller of joint 'second' changes" in motion.message
     assert model.simulate([0, 0], duration=0.1, method="rk4", step=0.05).oscillating_dof == -1
     delayed = rb.Sampled(rb.PID("second", 0.0, kp=0.0, kd=kd), period=PERIOD, delay=1e-3, phase=0.02)
     motion = model.simulate(np.zeros((0, 2)), duration=1.0, drives=[delayed], method="rk4", step=PERIOD)
     assert motion.oscillating_dof.shape == (0,)
+
+
+@pytest.mark.parametrize("late", [{"delay": PERIOD}, {"latency": PERIOD}])
+def test_loops_with_a_delay_of_one_period_that_grow_are_named(slide, late):
+    gains = np.array([0.5, 0.9, 1.0, 1.03, 1.2, 1.9])
+    motion = motion_of(slide, damper(gains, **late), speeds=np.ones(6), duration=4.05)
+    assert motion.oscillating_dof.tolist() == [-1, -1, -1, 0, 0, 0]
+    np.testing.assert_allclose(np.abs(np.roots([1, -1, 1.03])), np.sqrt(1.03))
+    assert f"3 of 6: {GROWS} in sample 3" in motion.message
+
+
+def test_a_delayed_loop_that_only_its_limit_bounds_is_named(slide):
+    motion = motion_of(slide, damper(np.array([0.9, 200.0]), limit=5.0, delay=PERIOD), speeds=[0.1, 0.1], duration=6.0)
+    assert np.abs(motion.end_qd).max() < 1.0
+    assert motion.oscillating_dof.tolist() == [-1, 0]
+
+
+def test_a_fast_reference_is_not_named(slide):
+    """Its period is 6 instants, and so is the period of the force."""
+    reference = rb.Signal.sines(0.3, 2 * np.pi / (6 * PERIOD))
+    kp, kd = 0.5 * MASS / PERIOD**2, 0.8 * MASS / PERIOD
+    drive = rb.Sampled(rb.PID("slide", reference, kp=kp, kd=kd), period=PERIOD)
+    motion = motion_of(slide, drive, duration=8.05)
+    assert np.abs(motion.end_qd).max() > 1.0
+    assert motion.oscillating_dof.tolist() == [-1]
+
+
+def test_noise_with_a_delay_is_not_named(slide):
+    sensor = rb.VelocitySensor("slide", noise=1.0, seed=1)
+    noisy = motion_of(slide, damper(0.95, sensors=[sensor], delay=PERIOD), speeds=np.zeros(200))
+    assert (noisy.oscillating_dof == -1).all()
+
+
+def test_a_failed_simulation_of_a_loop_that_diverges_is_named():
+    arm = rb.Model.serial_chain(2, length=0.5, mass=5.0)
+    pid = [rb.PID(joint, 0.3, kp=20, kd=60) for joint in ("link1", "link2")]
+    drives = [rb.Sampled(controller, period=0.01, delay=0.01) for controller in pid]
+    motion = arm.simulate([[0.3, 0.2]], duration=3.0, drives=drives, max_steps=300, on_failure="ignore")
+    assert motion.status == rb.Status.TOO_MANY_STEPS
+    assert motion.oscillating_dof == 0
+    assert "A digital control loop oscillates near its sampling rate" in motion.message
+    slow = arm.simulate([[0.3, 0.2]], duration=3.0, drives=pid, max_steps=30, on_failure="ignore")
+    assert slow.status == rb.Status.TOO_MANY_STEPS
+    assert "digital" not in slow.message

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..acting.coordinates import joints_of_dofs
-from ..core.tree.sampler_layout import LAST_OUTPUTS
 from ..errors import Status
 from .stiff_springs import longest_step
 
@@ -21,7 +20,7 @@ def message(motion: Trajectory) -> str:
     """One line for each status that occurred: its number of samples, its meaning, and the first failed sample.
 
     Further lines state how many samples were stiff, and how many exceeded position limits. They also state in how many
-    a digital control loop oscillates at its sampling rate, and in how many the impulses of contacts missed their
+    a digital control loop oscillates near its sampling rate, and in how many the impulses of contacts missed their
     tolerance.
     """
     lines = []
@@ -96,13 +95,12 @@ def message_of_limits(motion: Trajectory) -> str:
 
 
 def _message_of_digital_loops(motion: Trajectory) -> str:
-    """One line: in how many samples a digital control loop oscillates at its sampling rate, and the first of them."""
+    """One line: in how many samples a digital control loop oscillates near its sampling rate, and the first of them."""
     count, first = _joint_of_first_sample(motion, motion.oscillating_dof >= 0, motion.oscillating_dof)
     return (
-        f"{count} of {motion.status.size}: A digital control loop oscillates at its sampling rate. The Sampled "
-        f"controller of joint {first} has changed the sign of its force at each of the last {LAST_OUTPUTS} "
-        "instants, and the amplitude grows or is at the limit of the controller. Use a shorter period, a shorter "
-        "delay, or smaller gains."
+        f"{count} of {motion.status.size}: A digital control loop oscillates near its sampling rate. The force of the "
+        f"Sampled controller of joint {first} changes its direction every few instants, and the amplitude grows or is "
+        "at the limit of the controller. Use a shorter period, a shorter delay, or smaller gains."
     )
 
 

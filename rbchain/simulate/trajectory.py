@@ -72,7 +72,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     dof_beyond_limits : (...) array of int
         The degree of freedom that was the first to exceed its position limits; -1 if none did.
     oscillating_dof : (...) array of int
-        The first degree of freedom whose `Sampled` controller oscillates at its sampling rate at the end;
+        The first degree of freedom whose `Sampled` controller oscillates near its sampling rate at the end;
         -1 if there is none. The amplitude grows, or only the limit of a `PID` or `ComputedTorque` bounds it.
     contact_forces : (..., times, contacts, 3) array, N
         Forces of the contacts, such as `SphereContact`, on their bodies in world axes, in the order of `forces`.
