@@ -46,8 +46,8 @@ class Actuator(Drive):
     joint : str
         Name of the joint.
     time_constant : float or one for each sample, s
-        Time constant T of the lag; 0 for no lag. A lag needs a command that is constant between instants: the drives of
-        this joint must be `Sampled`.
+        Time constant T of the lag; 0 for no lag. With a lag, the drives of this joint must be `Sampled`, because the
+        command must be constant between instants.
     stall_torque : float or one for each sample, N m or N
         Largest torque at zero speed and when braking.
     no_load_speed : float or one for each sample, rad/s or m/s
@@ -59,8 +59,8 @@ class Actuator(Drive):
         `no_load_speed`. The curve is linear between the points and constant beyond them. Points at negative velocities
         describe braking.
     gear_friction : float or one for each sample
-        Friction of the gear per torque of the motor, from 0 to 1. The friction is regularized: use the `gear_friction`
-        of a `DryFriction` for a gear that sticks.
+        Friction of the gear per torque of the motor, from 0 to 1. The friction is regularized. For a gear that can
+        stick, use the `gear_friction` of a `DryFriction`.
     gear_friction_velocity : float or one for each sample, rad/s or m/s
         Velocity v0 below which the gearbox friction is reduced. Loaded joints creep instead of sticking.
     dof : int
@@ -77,8 +77,8 @@ class Actuator(Drive):
     grows with the torque is part of the servo models of Duclusaud et al. (2024), "Extended Friction Models for
     the Physics Simulation of Servo Actuators". `rb.fit` estimates `gear_friction`.
 
-    Between two instants of a sampled controller, the command is constant and the lag is an exponential function. So it
-    is computed exactly with every method of integration.
+    Between two instants of a sampled controller, the command is constant, so the lag is an exponential function, which
+    every integration method computes exactly.
 
     Examples
     --------

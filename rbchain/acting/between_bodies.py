@@ -181,9 +181,9 @@ class Bushing(Force):
     ) -> Bushing:
         """Make a stiff bushing that acts in place of a constraint, and gives way under load.
 
-        Use it for loops that close only with perfect dimensions, and for redundant bearings, whose forces then are
-        unique. Do not add the constraint to the model. `ModelBuilder.add_constraint` makes compliant constraints with
-        longer steps; bushings also act in functions that do not support them, such as `equilibrium`.
+        Use it for loops that close only with perfect dimensions, and for redundant bearings, whose forces then become
+        unique. Do not add the constraint to the model. Compliant constraints (`ModelBuilder.add_constraint`) allow
+        longer steps, but some functions, such as `equilibrium`, only support bushings.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class Bushing(Force):
             Tilt or rotation per moment, of a hinge or a weld; more than 0.
         damping_time : float or (...) array, s
             Time in which a displacement without inertia decays by the factor e, at least 0. The damping is this time
-            times the stiffness. Methods "radau" and "rosenbrock" then take steps that are much longer.
+            times the stiffness. With damping, "radau" and "rosenbrock" take much longer steps.
 
         Returns
         -------

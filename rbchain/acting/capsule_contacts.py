@@ -43,7 +43,7 @@ class CapsuleCapsuleContact(SphereSphereContact):
     -----
     The forces act at the points of the surfaces that are closest to each other. These points move on the bodies. The
     derivative of the contact force jumps where a point passes from the cylinder of a capsule to the half-sphere at its
-    end. Recorded forces and impulses are those on `frame_b`.
+    end. Recorded forces and impulses act on `frame_b`.
 
     Two parallel capsules touch in a line and have no unique closest points. rbchain takes the middle of the line, which
     cannot hold a capsule against a moment. For a capsule that lies on another one along its length, use two contacts

@@ -61,8 +61,8 @@ class PrescribedForce(DriveWithModel):
     gravity_compensation : bool
         Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`. Among joints that
         constraints connect, either all have it, or as many independent ones as the loop or coupling has degrees of
-        freedom. The latter then also hold the others: a joint with the gravity force G1, to which a coupler connects
-        a joint with the gravity force G2 and the ratio r, gets G1 + r G2.
+        freedom. The latter then also hold the others. For example, if a coupler of ratio r connects a joint with
+        gravity force G2 to a joint with gravity force G1, the drive of the latter applies G1 + r G2.
     limit : float or one for each sample, N m or N
         Largest force of this drive, in both directions.
     controller_model : "nominal", "own" or Model
@@ -197,8 +197,8 @@ class PID(DriveWithModel):
     gravity_compensation : bool
         Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`. Among joints that
         constraints connect, either all have it, or as many independent ones as the loop or coupling has degrees of
-        freedom. The latter then also hold the others: a joint with the gravity force G1, to which a coupler connects
-        a joint with the gravity force G2 and the ratio r, gets G1 + r G2.
+        freedom. The latter then also hold the others. For example, if a coupler of ratio r connects a joint with
+        gravity force G2 to a joint with gravity force G1, the drive of the latter applies G1 + r G2.
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     controller_model : "nominal", "own" or Model

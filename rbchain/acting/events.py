@@ -62,11 +62,11 @@ class Event(Declared):
     `value` has no event before it returns. A distance from `value` of some units of round-off counts as zero: 8 units
     of the largest position or velocity so far, or 128 units within a step of "rosenbrock". A joint that turns back at
     `value` has one event, in the direction in which it arrives. If it turns back so close to `value` that the error of
-    the method decides, it has one event, none, or two. With `DryFriction`, `HardStops` or contacts in methods with
+    the method decides, there may be no event, one or two. With `DryFriction`, `HardStops` or contacts in methods with
     adaptive steps, a distance counts as zero at changes between sliding, sticking, open and closed contact, and until
-    the joint moves farther away. This distance is 1e-10 m or rad, or 1e-14 of the positions if that is
-    larger, plus the distance that the joint moves in 2e-12 s. The same rules apply to the zero of a function, but its
-    round-off and the errors at contacts count.
+    the joint moves farther away. This distance is 1e-10 m or rad, or 1e-14 of the positions if that is larger, plus the
+    distance that the joint moves in 2e-12 s. The same rules apply to the zero of a function, but its round-off and the
+    errors at contacts count.
 
     rbchain locates events on the interpolant of the step, to 1e-11 s. A joint may pass the value several times within
     one step. A function is called at both ends of each step and at three places between them, and at further places
@@ -156,7 +156,7 @@ class EventRecord(PickledByName, SuggestsAttributes):
         `simulate`. The last axes are the axes of the parameter, as in `Trajectory.derivatives`.
     derivatives_of_state : dict
         Derivatives of the states at the events, {name: (..., max_records, 2 nv, ...) array}, with the rows of
-        `Trajectory.derivatives`. They contain the change of the time of the event.
+        `Trajectory.derivatives`. They include the effect of the change of the event time.
 
     Notes
     -----

@@ -66,9 +66,9 @@ def noise(
 
     Notes
     -----
-    The expectation of the spectrum over the samples is the density, and the signal does not repeat itself. The
-    spectrum of one realization consists of `sines` lines. If a system has a narrow resonance, use enough sines
-    that several of them are within its bandwidth. Each sine takes time in every evaluation of the dynamics.
+    The expectation of the spectrum over the samples is the density, and the signal does not repeat itself. The spectrum
+    of one realization consists of `sines` lines. If a system has a narrow resonance, use so many sines that several of
+    them are within its bandwidth. Each evaluation of the dynamics computes all sines.
 
     References
     ----------
@@ -248,11 +248,11 @@ def sea_state(
         Number of sines. Each has the same share of the variance of the elevation, and a random frequency in its
         part of the spectrum.
     amplitudes : "deterministic" or "random"
-        "deterministic": every realization has this significant wave height. "random": only their mean square has
-        it, and the elevation is Gaussian.
+        "deterministic": every realization has this significant wave height. "random": the elevation is Gaussian, and
+        only the mean square over all realizations is exact.
     seed, channel : int, optional
-        As in `RandomSignal`. All waves of a sample belong to the same sea, unless they have a channel: elevation,
-        velocities and accelerations fit together. Give an independent swell its own channel.
+        As in `RandomSignal`. All waves of a sample without a channel belong to the same sea, so elevation, velocities
+        and accelerations are consistent. Give an independent swell its own channel.
 
     Returns
     -------

@@ -49,8 +49,8 @@ class RandomSignal(AddsSignals):
         Seed of the random numbers. The default is the seed of the study, or 0 in `Model.simulate`.
     channel : int, optional
         Signals with different channels are independent. Signals of one process with the same seed and channel are
-        equal. By default, the random signals among the drives and forces have the channels 0, 1, 2, ... in their
-        order, without counting other signals, so choose larger numbers. All waves have the same channel by default,
+        equal. By default, the random signals of the drives and forces have the channels 0, 1, 2, ... in their order
+        (other signals are not counted), so choose larger numbers. By default, all sea states have the same channel,
         because they describe the same sea.
 
     Examples
@@ -85,13 +85,13 @@ class RandomSignal(AddsSignals):
             Time that the signals have to cover. The signals for a shorter and for a longer duration are equal where
             both are defined.
         sample_ids : int or (...) array of int
-            Numbers of the samples. `Model.simulate` uses 0, 1, 2, ... in the order of the batch.
+            Indices of the samples. `Model.simulate` uses 0, 1, 2, ... in the order of the batch.
 
         Returns
         -------
         Signal
-            With the batch shape of `sample_ids`. A missing channel or seed is 0: this is the signal
-            that `Model.simulate` uses for the first place among the drives and forces.
+            With the batch shape of `sample_ids`. A missing channel or seed is 0, as for the first random signal among
+            the drives and forces of `Model.simulate`.
 
         Raises
         ------

@@ -57,8 +57,8 @@ class Sampled(Drive):
     latency : float or one for each sample, s
         Age of the measurement. It may be longer than the period.
     sensors : list of Encoder and VelocitySensor
-        How the controller measures positions and velocities. Those without a sensor are exact. Drives with equal
-        clocks and equal sensors compute together.
+        How the controller measures positions and velocities. Measurements without a sensor are exact. Drives with equal
+        clocks and equal sensors are evaluated together.
     rate_limit : float or one for each sample, N m/s or N/s, or units of the target per s
         Largest rate of change between two outputs of the controller.
     resolution : float or one for each sample, N m or N, or units of the target
@@ -80,8 +80,8 @@ class Sampled(Drive):
     limit : float or one for each sample, N m or N, or units of the target
         Largest absolute value of an output of a user function before it is rounded.
     needs : Needs, optional
-        Poses, Jacobians, and forces and the mass matrix of a model, which the function receives in the further argument
-        `computed`, the last one, or the last one before `out`.
+        Quantities of a model, such as poses, Jacobians and the mass matrix. The function receives them in the argument
+        `computed`, which is the last one, or the last one before `out`.
     name : str, optional
         Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
@@ -94,16 +94,16 @@ class Sampled(Drive):
 
     Notes
     -----
-    Functions in plain Python need the same latency for all samples. The rows of samples that have ended contain their
-    last measurement. With them, a simulation keeps the memory of all samples, about 5 kB for each joint and sample.
+    Functions in plain Python need the same latency for all samples. For samples that have ended, they receive the last
+    measurement. A simulation with such functions keeps all samples in memory, about 5 kB for each joint and sample.
 
     All `ComputedTorque` drives must have the same period, delay, phase, latency and sensors. Other controllers can have
     their own. With fixed-step methods, delays and latencies can differ between samples if they, the periods, the phases
     and the saved times are multiples of `step`.
 
-    If several controllers have an instant at the same time, they compute in the order of the drives. Controllers that
-    compute together do so at the place of the first one. A `PID` that follows targets always computes after the
-    functions that are listed before it. A `ComputedTorque` uses the forces of other actuators that act before this
+    If several controllers have an instant at the same time, they are evaluated in the order of the drives. Controllers
+    that are evaluated together take the place of the first one. A `PID` that follows targets is always evaluated after
+    the functions that are listed before it. A `ComputedTorque` uses the forces of other actuators that act before this
     instant.
 
     References

@@ -60,15 +60,15 @@ class Encoder(Declared):
     seed : int, optional
         Seed of the noise. The default is the seed of the study, or 0 in `Model.simulate`.
     sample_ids : int or one for each sample, optional
-        Numbers of the samples. By default, the numbers in the study, or 0, 1, 2, ... in the order of the batch.
+        Indices of the samples. By default, the indices in the study, or 0, 1, 2, ... in the order of the batch.
     name : str, optional
         Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Notes
     -----
-    The noise depends only on the seed, the number of the sample, the index of the measured coordinate in (q, qd)
-    and the index of the instant. So a sample gets the same noise alone, in any batch and with any method of
-    integration. `Model.lock` and `Model.reroot` change indices of coordinates, and so the noise.
+    The noise depends only on the seed, the index of the sample, the index of the measured coordinate in (q, qd) and the
+    index of the instant. A sample therefore gets the same noise in any batch and with any integration method.
+    `Model.lock` and `Model.reroot` change the indices of coordinates, and therefore the noise.
 
     Examples
     --------

@@ -77,7 +77,7 @@ def contacts(
     frames : sequence of str, optional
         Bodies and frames whose shapes touch the ground, such as the feet; by default all that have shapes.
     pairs : sequence of pairs of str
-        Bodies or frames whose shapes touch each other; these shapes are spheres and capsules.
+        Bodies or frames whose shapes touch each other. Their shapes must be spheres or capsules.
     friction, restitution : float or (...) array
         Coefficients of all contacts, as in `SphereContact`.
 

@@ -56,8 +56,8 @@ class SphereContact(BodyContact):
 
     Notes
     -----
-    The force acts at the point of the sphere that is closest to the plane. There is no friction of rolling or
-    spinning. Only some methods of `simulate` support contact; see there.
+    The force acts at the point of the sphere that is closest to the plane. Rolling and spinning friction are not
+    modeled. Only some methods of `simulate` support contact; see there.
 
     Examples
     --------
@@ -143,15 +143,15 @@ class SphereSphereContact(BodyContact):
 
     Notes
     -----
-    The forces act at the point where the spheres touch. There is no friction of rolling or spinning. Recorded forces
-    and impulses are those on `frame_b`; `frame_a` receives the opposite ones. The spheres touch from outside. Only some
-    methods of `simulate` support contact; see there.
+    The forces act at the point where the spheres touch. Rolling and spinning friction are not modeled. Recorded forces
+    and impulses act on `frame_b`, and the opposite ones on `frame_a`. The spheres touch each other from outside. Only
+    some methods of `simulate` support contact; see there.
 
-    Restitution is Newton's law for each contact on its own, even in simultaneous impacts. With a restitution of 1, a
-    ball that hits a row of N - 1 equal balls at rest, which touch each other, moves them all with 2 / N of its speed.
-    With gaps between the balls, impacts follow one after the other, and only the last ball leaves. Use gaps for
-    Newton's cradle, and with "moreau" a step that is shorter than the time between two impacts. "moreau" misses the
-    impact of two spheres that pass each other within one step.
+    Newton's law of restitution applies to each contact separately, even in simultaneous impacts. With a restitution of
+    1, a ball that hits a row of N - 1 equal balls at rest, which touch each other, moves them all with 2 / N of its
+    speed. With gaps between the balls, the impacts occur one after the other, and only the last ball leaves. For
+    Newton's cradle, therefore use gaps, and with "moreau" also a step that is shorter than the time between two
+    impacts. "moreau" misses the impact of two spheres that pass each other within one step.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class Wrench(Force):
 
 @dataclass(frozen=True, eq=False)
 class Current(Force):
-    """The velocity of the water over time, which is the same everywhere. The velocities of several currents add up.
+    """A velocity of the water over time, uniform in space. The velocities of several currents add up.
 
     Parameters
     ----------

@@ -111,8 +111,8 @@ def equilibrium(
     Notes
     -----
     The search takes Newton steps on the tangent space. Along directions in which the stiffness is negative, a step
-    follows the force instead. So the search leaves unstable equilibria, unless it starts in one, and follows decreasing
-    potential energy.
+    follows the force instead. The search therefore follows decreasing potential energy, and leaves unstable equilibria
+    unless it starts in one.
 
     Examples
     --------

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 class LinearModel(SampleArrays):
     """The result of `Model.linearize`: a linear model of each sample.
 
-    With the changes x of the states, u of the inputs and y of the outputs from the operating point:
+    x, u and y are the changes of the states, inputs and outputs from the operating point:
 
         dx/dt = A x + B u,   y = C x + D u.
 
-    Under `Sampled` controllers, it is a discrete model from one measurement of the controllers to the next, with inputs
+    With `Sampled` controllers, it is a discrete model from one measurement of the controllers to the next, with inputs
     that are constant in between:
 
         x(k + 1) = A x(k) + B u(k),   y(k) = C x(k) + D u(k).
@@ -52,9 +52,9 @@ class LinearModel(SampleArrays):
         of sampled controllers that has not taken effect yet is a state, in N m or N. "output NAME 2" is the output two
         periods before.
     positions, velocities : (..., nv, states) arrays
-        The map back to all degrees of freedom: the changes of the positions, on the tangent space, are
-        `positions @ x`, and the changes of the velocities `velocities @ x`. With closed loops, they contain the
-        dependent degrees of freedom. The rows of prescribed motions are zero.
+        The map back to all degrees of freedom: the changes of the positions, on the tangent space, are `positions @ x`,
+        and the changes of the velocities are `velocities @ x`. With closed loops, they contain the dependent degrees of
+        freedom. The rows of prescribed motions are zero.
     period : float or None, s
         Time between two measurements of the controllers in a discrete model; None for a continuous one.
     acceleration : (..., nv) array, rad/s^2 or m/s^2
@@ -198,7 +198,7 @@ def linearize(
         Time of each sample, from 0, at which the signals are evaluated.
     integrals : float or (..., m) array, rad s or m s
         Integrals of the control errors of `PID` and `ComputedTorque` with an integral gain, in the order of the drives.
-        Integrals of sampled controllers are those that their output uses.
+        For sampled controllers, these are the integrals that their output uses.
 
     Returns
     -------

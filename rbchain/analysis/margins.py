@@ -141,8 +141,8 @@ def margins(
     The margins apply to continuous feedback. A controller in `Sampled` with the period T and the delay d acts roughly
     like a delay of d + T / 2, which the delay margin must exceed.
 
-    All crossovers are found, from eigenvalues. Source: Boyd, Balakrishnan and Kabamba (1989), "A bisection method for
-    computing the H-infinity norm of a transfer matrix and related problems".
+    The margins follow from all crossovers, which are computed as eigenvalues. Source: Boyd, Balakrishnan and Kabamba
+    (1989), "A bisection method for computing the H-infinity norm of a transfer matrix and related problems".
 
     Examples
     --------

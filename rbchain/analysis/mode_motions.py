@@ -20,14 +20,14 @@ TIMES = 61
 
 @explains_calls(is_method=True)
 def motion(modes: Modes, mode: int, *, amplitude: float = 0.2) -> Trajectory:
-    """Return one period of a mode as a motion, which `plot`, `film` and `view` show.
+    """Return one period of a mode as a trajectory, for `plot`, `film` and `view`.
 
     Parameters
     ----------
     mode : int
         Number of the mode, counted from 0.
     amplitude : float, rad or m
-        The largest change of a position. The motion has no decay or growth.
+        The largest change of a position. The motion neither decays nor grows.
 
     Returns
     -------

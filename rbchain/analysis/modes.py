@@ -130,8 +130,8 @@ def modes(
     Notes
     -----
     Eigenvalues at the level of round-off are exact zeros. The limit is a singular value of A of 2e-14 times the number
-    of states, relative to the square of the fastest rate, in coordinates scaled by the mass matrix. So modes that are
-    more than 1e6 times slower than the fastest one count as rigid-body motions.
+    of states, relative to the square of the fastest rate, in coordinates scaled by the mass matrix. Modes that are more
+    than 1e6 times slower than the fastest one are therefore treated as rigid-body motions.
 
     Modes with equal frequencies do not have unique shapes, so their order by shape has no meaning.
 

@@ -116,7 +116,8 @@ def periodic(
     model : Model
         Without constraints.
     q_guess, qd_guess : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-        State of each sample at the time 0, at which the search starts. The defaults are the neutral positions, at rest.
+        State of each sample at time 0, from which the search starts. By default, it is at rest in the neutral
+        positions.
     period : float, s, optional
         Period of the forces, or a multiple of it. If no force depends on the time, the period of the motion, such as a
         free oscillation with the matching amplitude.
@@ -146,7 +147,7 @@ def periodic(
     -----
     With an unknown period, each sample is simulated on its own. The search may find a multiple of the period.
 
-    Positions must repeat too: a joint that turns by whole turns in a period has no periodic motion here.
+    Positions must repeat too: a motion in which a joint makes full turns in a period does not count as periodic.
 
     Examples
     --------

@@ -16,8 +16,8 @@ class options(ExplainsCalls):
     Parameters
     ----------
     threads : int, optional
-        Number of threads that share a batch, at least 1. It is RBCHAIN_NUM_THREADS at the start or, if that is not set,
-        the number of cores that the process may use. Results do not depend on it, bit for bit.
+        Number of threads that share a batch, at least 1. The initial value is RBCHAIN_NUM_THREADS or, if that is not
+        set, the number of cores that the process may use. Results do not depend on it, bit for bit.
     progress : bool, optional
         Whether long work shows its progress. RBCHAIN_QUIET=1 turns it off, too.
     boundscheck : bool, optional

@@ -262,7 +262,7 @@ def save(samples, snapshot):
 
 @kernel
 def restore(samples, snapshot):
-    """Continue from the state of all samples in a snapshot, as `Stepper.restore` does.
+    """Restore the state of all samples from a snapshot, as `Stepper.restore` does.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class Actuation(Varying):
         Raises
         ------
         UnknownNameError
-            If the drives have no input of a name.
+            If the drives have no input with one of the names.
         ArgumentError
             If a value is beyond the range of its input.
 
@@ -64,8 +64,8 @@ class Actuation(Varying):
     def hard_stops(self, *, restitution: npt.ArrayLike = 0.0) -> tuple[HardStops, ...]:
         """Return rigid stops at all position limits, for `simulate(forces=...)`.
 
-        Degrees of freedom without finite limits, with equal limits, or with the elastic stops of `PassiveForces`, have
-        none. Position limits from files are stored, but only such stops enforce them.
+        Degrees of freedom without finite limits, with equal limits, or with the elastic stops of `PassiveForces` get no
+        stop. Position limits from files are stored, but only such stops enforce them.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class Actuation(Varying):
         return tuple(found)
 
     def dry_friction(self) -> tuple[Self, tuple[DryFriction, ...]]:
-        """Return the model without the regularized friction of its joints, and dry friction with sticking in its place.
+        """Replace the regularized friction of the joints with dry friction, with which joints can stick.
 
         Returns
         -------

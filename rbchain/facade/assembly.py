@@ -41,8 +41,9 @@ class Assembly(Attributes):
         fixed : sequence of str
             Names of joints that keep their positions.
         on_failure : "warn", "raise" or "ignore"
-            The positions of samples that cannot be assembled are NaN. "warn": a SimulationWarning names the first of
-            them, and a single guess raises an AssemblyError. "raise": a batch raises it, too. "ignore": neither.
+            The positions of samples that cannot be assembled are NaN. With "warn", a batch causes a SimulationWarning
+            that contains the first of them, and a single guess raises an AssemblyError. "raise": a batch raises the
+            error, too. "ignore": neither a warning nor an error.
 
         Returns
         -------

@@ -56,8 +56,8 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         Gravitational acceleration in world axes; (0, 0, -9.81) by default.
     nonphysical_inertia : "refuse" or "warn"
         Whether an inertia tensor that violates the triangle inequality, or has a negative principal moment, raises a
-        ModelError or only causes a warning. The default is "refuse", because such a tensor in a program is a mistake.
-        `rb.load` only warns by default, because many published robots have such tensors.
+        ModelError or only causes a warning. The default is "refuse", because such a tensor in a program is usually a
+        mistake. `rb.load` only warns by default, because many published robots have such tensors.
     fluid_density : float, kg/m^3
         Density of the fluid around all bodies that have an `Immersion`; 0 in air.
 
@@ -330,7 +330,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         relaxation_time : float, s, optional
             Time constant t of a compliant constraint, 1e-3 s by default. With "rk45", "dop853" and "rosenbrock", steps
             become shorter with t; fixed steps must be below 2 t ("rk4") or t / 2 ("implicit"). Steps of "radau" do not
-            depend on t. The forces of motions that are not slow compared with t differ from the forces of a spring.
+            depend on t. In motions that are not slow compared with t, the constraint does not act like a spring.
 
         Raises
         ------

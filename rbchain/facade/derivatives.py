@@ -36,7 +36,8 @@ class Derivatives(Attributes):
         ----------
         q, qd, qdd : (..., nq), (..., nv) and (..., nv) arrays
         actuated : sequence of str
-            Names of the joints with motors, as for `inverse_dynamics`: required with closed loops, None for a tree.
+            Names of the joints with motors, as for `inverse_dynamics`: required with closed loops; omit it for an open
+            tree.
         passive : bool
             Whether passive joint forces are included, as for `inverse_dynamics`. At a kink of a force, such as the
             limit of an elastic stop, the result is the derivative on one side.

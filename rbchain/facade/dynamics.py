@@ -44,7 +44,7 @@ class Dynamics(Attributes):
             Whether passive joint forces (`passive_forces`) are included, as they are in `simulate`.
         out : array, optional
             The array for the result, of the same shape and precision. It must not share memory with the arguments. For
-            large batches this is faster, because the operating system takes time to provide new memory.
+            large batches this is faster, because allocating new memory takes time.
 
         Returns
         -------
@@ -104,7 +104,7 @@ class Dynamics(Attributes):
         wrenches, passive, out
             As for `forward_dynamics`. If passive forces are included, the motors do not have to provide them.
         actuated : sequence of str
-            Names of the joints with motors. Required with closed loops; must be None for an open tree.
+            Names of the joints with motors. Required with closed loops; omit it for an open tree.
 
         Returns
         -------

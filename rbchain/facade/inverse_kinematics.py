@@ -37,14 +37,14 @@ LARGEST_SEED = 2**63 - 1
 
 @dataclass(frozen=True, eq=False)
 class InverseKinematicsSolution(SampleArrays):
-    """The positions that `Model.inverse_kinematics` has found. `found[i]` is the solution of one sample of a batch.
+    """The result of `Model.inverse_kinematics`. `found[i]` is the solution of one sample of a batch.
 
     Attributes
     ----------
     q : (..., nq) array, rad or m
-        Positions that reach the targets. If `success` is False: a local minimum of the weighted errors, or NaN if
-        the target, the guess or the model of the sample is not finite. Closed loops are closed in each case, or NaN
-        if the search could not close them.
+        Positions that reach the targets. If `success` is False: a local minimum of the weighted errors, or NaN if the
+        target, the guess or the model of the sample is not finite. Loops are closed in either case; q is NaN if the
+        search could not close them.
     success : (...) array of bool
         Whether all errors of the sample are within the tolerance, and its loops are closed.
     error : (...) array, m or rad
@@ -88,7 +88,7 @@ class InverseKinematics(Attributes):
             sets the position and the rotation. A `Target` sets a position, a rotation, the direction of an axis, a
             point to look at, and weights. Batches of several targets, of q_guess and of the model broadcast.
         q_guess : (..., nq) array, rad or m, optional
-            The first start, projected on the limits. The default is the middle of the position limits, and zero for
+            The first start, projected onto the limits. The default is the middle of the position limits, and zero for
             joints without limits.
         starts : int
             Largest number of starts, at least 1. All after the first are random, within the position limits.
@@ -117,16 +117,17 @@ class InverseKinematics(Attributes):
 
         Notes
         -----
-        Damped least squares with exact Jacobians (Sugihara 2011), compiled in lanes. Positions are projected on their
-        limits. Angles without limits are within half a turn of the guess. A start that makes no progress ends, and the
-        next one begins. The first solution counts: it is often near the guess, but it need not be the nearest one, and
-        a redundant mechanism has others. The result of a sample does not depend on the other samples, bit for bit.
+        The method is damped least squares with exact Jacobians (Sugihara 2011). Positions are projected onto their
+        limits. Angles without limits are within half a turn of the guess. If a start makes no progress, the search
+        continues with the next one. The result is the first solution found. It is often near the guess, but not always
+        the nearest one, and a redundant mechanism has other solutions. The result of a sample does not depend on the
+        other samples, bit for bit.
 
-        The residuals of constraints are further errors. A solution satisfies the targets and the constraints. If the
-        targets are out of reach, the constraints are satisfied nevertheless: the search continues with constraints that
-        weigh 100 times as much as the targets, and then without targets.
+        The residuals of constraints are treated as additional errors, so a solution satisfies the targets and the
+        constraints. If the targets are out of reach, the search continues with constraints that weigh 100 times as much
+        as the targets, and then without targets, so the constraints are satisfied nevertheless.
 
-        Samples that fail do not raise an error or warn. Check `success`.
+        Samples without a solution cause neither an error nor a warning. Check `success`.
 
         Examples
         --------

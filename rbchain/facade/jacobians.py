@@ -53,7 +53,7 @@ class Jacobians(Attributes):
         Returns
         -------
         (..., 6, nv) array
-            The Jacobian J: J qd is the velocity of the point, then the angular velocity. Of several frames: (..., m,
+            The Jacobian J: J qd is the velocity of the point, then the angular velocity. For several frames: (..., m,
             6, nv).
 
         Raises

@@ -243,12 +243,12 @@ class Model(
         n : int
             Number of links.
         length, mass : float, m, kg
-            Of each link, a thin rod with its cg in the middle.
+            Length and mass of each link, which is a thin rod with its cg in the middle.
         inertia : Inertia, optional
             Inertia of each link, instead of the inertia of a thin rod.
         gravity : (3,) array, m/s^2
-            In world axes. The default is along -y, so the links swing about their z axes. The default of
-            `ModelBuilder` and of files, (0, 0, -9.81), would not move them.
+            In world axes. The default is along -y, so the links swing about their z axes. The default of `ModelBuilder`
+            and of files, (0, 0, -9.81), is parallel to these axes and would not move the links.
         name : str
             Name of the model.
 

@@ -63,7 +63,7 @@ class Motion(Attributes):
         Returns
         -------
         Pose
-            `translation` (..., 3) in m, `rotation` (..., 3, 3). Of several frames: (..., m, 3) and (..., m, 3, 3).
+            `translation` (..., 3) in m, `rotation` (..., 3, 3). For several frames: (..., m, 3) and (..., m, 3, 3).
 
         Raises
         ------
@@ -189,7 +189,7 @@ class Motion(Attributes):
     def momentum(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the momentum, and the angular momentum about the center of mass, in world axes.
 
-        The spin of the rotors is not included. Pinocchio's `computeCentroidalMomentum` gives the same.
+        The spin of the rotors is not included. Pinocchio's `computeCentroidalMomentum` gives the same result.
 
         Parameters
         ----------

@@ -25,10 +25,10 @@ ORIENTING = ("rotation", "direction", "look_at")
 
 @dataclass(frozen=True, eq=False)
 class Target(Value):
-    """Where a frame should be, for `Model.inverse_kinematics`: a position, an orientation, or both.
+    """The desired position or orientation of a frame, or both, for `Model.inverse_kinematics`.
 
-    The orientation is a rotation, a direction of an axis, or a point at which an axis looks. Arrays with more axes in
-    front hold one target for each sample.
+    The orientation is a rotation, a direction of an axis, or a point to which an axis points. Arrays with leading batch
+    axes contain one target for each sample.
 
     Parameters
     ----------

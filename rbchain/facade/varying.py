@@ -19,20 +19,20 @@ class Varying(Attributes):
     def vary(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: Unpack[VariedFields]) -> Self:
         """Return a model whose parameters differ from its design, and may differ between the samples of a batch.
 
-        Controllers do not know the new values, whether they differ between samples or not: the `nominal` model of the
-        result is the nominal model of this model. Use `replace` to change the design.
+        Controllers do not use the new values, even if these are the same for all samples, because the `nominal` model
+        does not change. Use `replace` to change the design.
 
         Parameters
         ----------
         paths : dict of str, optional
             New values of parameters by their paths `owner.field`, such as `{"link2.mass": m, "elbow.damping": d}`. The
-            owner is a body, a joint or a constraint; the field is one of those below, for a constraint without
-            ``constraint_``. Fields of the whole model have no owner: "gravity.y". Each array has one value per sample:
+            owner is a body, a joint or a constraint; the field is listed below (for a constraint, omit the prefix
+            ``constraint_``). Fields of the whole model have no owner: "gravity.y". Each array has one value per sample:
             the batch shape, followed by the axis of the components for a vector such as "link2.cg". "link2.cg.x" or
             "link2.cg.0" is one component. The value for a joint with several degrees of freedom applies to all of them,
-            and "base.damping.3" is the value for one. ``*.mass``, ``link[2-6].mass`` and ``{link1,link4}.mass`` name
-            several parameters with one value. The inertia tensor scales with the mass "link2.mass_and_inertia". Batch
-            shapes broadcast as in NumPy.
+            and "base.damping.3" is the value for one. ``*.mass``, ``link[2-6].mass`` and ``{link1,link4}.mass`` give
+            several parameters the same value. With "link2.mass_and_inertia", the inertia tensor scales with the mass.
+            Batch shapes broadcast as in NumPy.
         **fields
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
             `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density`, the fields of `PassiveForces` and
@@ -62,7 +62,7 @@ class Varying(Attributes):
             If a field does not exist, has the wrong shape, or has an impossible value. The message contains the field,
             the body or joint, and the sample.
         UnknownNameError
-            If a path names no parameter.
+            If a path does not match any parameter.
 
         Examples
         --------
@@ -84,7 +84,7 @@ class Varying(Attributes):
         return self._with_numbers(varied_description(self.description, self.kernel_model.dofs, fields, paths))
 
     def replace(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: Unpack[VariedFields]) -> Self:
-        """Return a model with a new design, whose parameters the controllers know.
+        """Return a model with a new design: its controllers also use the new parameters.
 
         Parameters
         ----------

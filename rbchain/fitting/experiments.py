@@ -88,7 +88,7 @@ def experiment_design(
     Parameters
     ----------
     model : Model
-        The model with first guesses of the parameters.
+        The model with initial guesses of the parameters.
     motions : list of Measurement, Trajectory or tuple (t, q, qd)
         The motions, which need not have been measured. `rb.Measurement(t, q0, qd0, drives=...)` with an initial state
         q0 (nq,) and qd0 (nv,) stands for a motion whose positions and velocities are measured at all times. With

@@ -53,7 +53,7 @@ def fit(
     Parameters
     ----------
     model : Model
-        The model with first guesses of the parameters.
+        The model with initial guesses of the parameters.
     motion : Trajectory, tuple (t, q, qd), Measurement, or list of them
         The measured trajectory of one sample: times (times,) that start at 0, positions (times, nq) and velocities
         (times, nv). NaN marks missing values. If qd is None, no velocities were measured, and the initial velocity is
@@ -61,12 +61,12 @@ def fit(
         `Measurement` also their drives, forces and `tau`.
     parameters : sequence of str
         Names of fields, such as "mass" for all masses, or paths, such as "link2.mass" or "link[2-6].cg.x", as in
-        `simulate(..., derivatives=...)`. Paths such as "cord.stiffness" name parameters of a `SpringDamper` in
-        `forces`, by its name. "q" and "qd" stand for the initial state of each trajectory. Without
-        them, a simulation starts exactly in the first measured state. In closed loops, they are the initial state in
-        independent coordinates, and the others follow from the constraints. Positive parameters are fitted as
-        logarithms, and entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so the tensor is
-        always physically consistent.
+        `simulate(..., derivatives=...)`. Paths such as "cord.stiffness" select parameters of a `SpringDamper` in
+        `forces` by its name. "q" and "qd" stand for the initial state of each trajectory. Without them, a simulation
+        starts exactly from the first measured state. In closed loops, they are the initial state in independent
+        coordinates, and the others follow from the constraints. Positive parameters are fitted as logarithms, and
+        entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so the tensor is always
+        physically consistent.
     drives, forces, tau
         As for `simulate`, for trajectories without their own drives, forces or `tau`. Random signals are the same as
         in the first sample of a simulation.
@@ -74,8 +74,9 @@ def fit(
         Standard deviation of the measured positions and velocities. If not given, it is estimated from the residuals,
         and equal for all of them.
     bounds : dict of (lower, upper), optional
-        Smallest and largest values of parameters, by fields or paths, in SI units. They contain the first guesses. An
-        infinite value means that there is no bound. The standard deviations do not take bounds into account.
+        Smallest and largest values of parameters, by fields or paths, in SI units. They must contain the initial
+        guesses. An infinite value means that there is no bound. The standard deviations do not take bounds into
+        account.
     priors : dict of (mean, standard deviation), optional
         Prior knowledge of parameters, by fields or paths, in SI units. Priors count as measurements and need `noise`.
     starts : int

@@ -35,13 +35,13 @@ class Fit(PickledByName, SuggestsAttributes):
     model : Model
         The model with the estimated parameters.
     names : tuple of str
-        Names of the p estimated numbers, such as "link2.mass".
+        Names of the p estimated parameters, such as "link2.mass".
     values, standard_deviations : dict of str to float
-        The estimates and their standard deviations by these names, in SI units. A standard deviation is infinite if
-        the data do not determine the number, and NaN if there are too few data to estimate the noise. The numbers of
-        "q" and "qd" are the initial state. For free and spherical joints, "q" is the displacement from the measured
-        position in body axes, as in `Model.integrate`. With a list of trajectories, their names start with the number
-        of the trajectory, as in "motion2.link1.q".
+        The estimates and their standard deviations by these names, in SI units. A standard deviation is infinite if the
+        data do not determine the parameter, and NaN if there are too few data to estimate the noise. The entries of "q"
+        and "qd" are the initial state. For free and spherical joints, "q" is the displacement from the measured
+        position in body axes, as in `Model.integrate`. With a list of trajectories, the names of these entries start
+        with the number of the trajectory, as in "motion2.link1.q".
     units : dict of str to str
         SI units of the estimates; empty where they depend on the mechanism.
     covariance : (p, p) array
@@ -55,8 +55,8 @@ class Fit(PickledByName, SuggestsAttributes):
         remedy if `success` is False.
     undetermined : tuple of str
         Combinations of relative changes that the data do not determine, such as "0.71 link1.mass - 0.71 link2.mass".
-        Their standard deviation exceeds 100 %, or they do not change the trajectory at all. They approximately keep
-        their first guesses.
+        Their standard deviation exceeds 100 %, or they do not change the trajectory at all. Their estimates stay close
+        to the initial guesses.
     at_bounds : tuple of str
         Parameters whose estimates are at the bounds of the caller. Their standard deviations do not take bounds into
         account.

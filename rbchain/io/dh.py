@@ -1,4 +1,4 @@
-"""Serial chains from Denavit-Hartenberg (DH) tables."""
+"""Models from Denavit-Hartenberg (DH) tables."""
 
 from __future__ import annotations
 

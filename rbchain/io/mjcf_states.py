@@ -26,9 +26,9 @@ def state_from_mujoco(
 ) -> tuple[FloatArray, FloatArray]:
     """Convert a state of MuJoCo to the state of the model that `load` made from the same file.
 
-    MuJoCo has w first in quaternions, adds `ref` to the positions of hinges and slides, and gives the pose of a free
-    body in the world and its linear velocity in world axes. In rbchain, w is last, positions are relative to the pose
-    in the file, and the velocity of a free joint is in body axes.
+    MuJoCo's quaternions begin with w, `ref` is added to the positions of hinges and slides, and the pose of a free body
+    and its linear velocity are in world axes. In rbchain, w is last, positions are relative to the pose in the file,
+    and the velocity of a free joint is in body axes.
 
     Parameters
     ----------

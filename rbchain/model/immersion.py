@@ -137,7 +137,8 @@ class Immersion(Value):
         radius, length : float, m
             Size of the cylinder.
         mass : float, kg, optional
-            Mass of the body. The added mass along the axis is a tenth of it, or of the displaced fluid by default.
+            Mass of the body. The added mass along the axis is a tenth of this mass, or by default of the displaced
+            mass.
         axis : (3,) array
             Direction of the axis in body axes; any length.
         center : (3,) array, m

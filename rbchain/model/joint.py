@@ -244,8 +244,8 @@ class Composite(DescribedJoint):
     Parameters
     ----------
     joints : sequence of Revolute, Prismatic or Screw
-        The joints, from the parent to the body. The axis of each is in the frame that the previous joints have moved;
-        at q = 0 all frames coincide.
+        The joints, from the parent to the body. Each axis is given in the frame that the previous joints move. All
+        these frames coincide at q = 0.
 
     Raises
     ------

@@ -41,7 +41,7 @@ class NamedItems(Mapping[str, Item]):
         return isinstance(name, str) and name in self._names
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the item of a name, or the default if there is none."""
+        """Return the item with this name, or the default if there is none."""
         return self._item(name) if name in self else default
 
     def __iter__(self) -> Iterator[str]:

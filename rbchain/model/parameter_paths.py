@@ -81,7 +81,7 @@ def fields_of_paths(description: Description, dofs: Dofs, paths: Mapping[str, np
     Raises
     ------
     UnknownNameError
-        If a path names no parameter.
+        If a path does not match any parameter.
     ModelError
         If a value does not fit its parameter, or two paths name the same one.
     """

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def plot(modes: Modes, parameter: npt.ArrayLike, *, label: str = "parameter", orders: Sequence[float] = ()) -> Figure:
     """Plot the Campbell diagram of a sweep as a matplotlib Figure (extra `plots`): a line for each mode.
 
-    The upper panel shows the frequencies, the lower one the damping ratios. `modes(..., order="shape")` gives each line
-    one shape. With `order="frequency"`, the lines do not cross.
+    The upper panel shows the frequencies, the lower one the damping ratios. With `modes(..., order="shape")`, each line
+    follows one shape. With `order="frequency"`, the lines do not cross.
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ def message(motion: Trajectory) -> str:
     """One line for each status that occurred: its number of samples, its meaning, and the first failed sample.
 
     Further lines state how many samples were stiff, and how many exceeded position limits. They also state in how many
-    a digital control loop oscillates near its sampling rate, and in how many the impulses of contacts missed their
-    tolerance.
+    samples a digital control loop oscillates near its sampling rate, and in how many the impulses of contacts exceed
+    their tolerance.
     """
     lines = []
     for status in Status:

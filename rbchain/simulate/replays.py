@@ -87,14 +87,13 @@ class Replays(SampleStates):
         Parameters
         ----------
         sample : int
-            Number of the sample, from 0; of a batch with several axes, in the flattened batch.
+            Index of the sample, from 0. If the batch has several axes, the index in the flattened batch.
         episode : int
             Number of the episode, an entry of `episodes`. Episode 0 is the one before the first reset. The others are
             known if `reset` has drawn them from a study.
         inputs : dict of arrays, optional
-            The values that were set from outside: {"tau": (count, nv) array} in N m or N, and a (count,) array for each
-            name in `inputs` of the stepper. Row i applies in call i. The others keep their values at the start of the
-            episode.
+            The values that your program set: {"tau": (count, nv) array} in N m or N, and a (count,) array for each name
+            in `inputs` of the stepper. Row i applies in call i. All other values remain as at the start of the episode.
         count : int, optional
             Number of calls of `step` or `advance`. By default, the number of rows of the inputs.
         hold : int, or float in s

@@ -84,7 +84,7 @@ def film(
     Warns
     -----
     UserWarning
-        If `show` contains "reactions" but they are not known, or if only the first and last states were saved.
+        If `show` contains "reactions" but they are not available, or if only the first and last states were saved.
     """
     from ..view import film as films
 

@@ -160,8 +160,8 @@ def simulate(
     save_at : int or (times,) array, s, optional
         Number of evenly spaced times from `t0` to `t0 + duration`, or increasing times in this range. They do not
         change the steps of the methods with tolerances. By default 101 times; or, for the fixed-step methods, the
-        start, the end, and the ends of steps between them, or of every k-th step, so that there are at most 101. Use
-        `save_at=[t0 + duration]` to save the end only, because large batches with many saved times need much memory.
+        start, the end, and the ends of steps between them, or of every k-th step, so that there are at most 101. Large
+        batches with many saved times need much memory; `save_at=[t0 + duration]` saves only the end.
     save_every : float, s, optional
         Interval of the saved times, instead of `save_at`: `t0`, `t0 + save_every`, ..., and the end. The last interval
         may be shorter.
@@ -170,12 +170,12 @@ def simulate(
         default. The other methods take the steps that `step` determines.
     derivatives : sequence of str
         Derivatives of the trajectory to compute, with the methods "rk45", "dop853" and "rk4". `Trajectory.derivatives`
-        contains the results, and `EventRecord` the derivatives of the event times. The names "q" and "qd" stand for
-        the initial state, "tau" for the constant joint forces, "kp", "ki" and "kd" for the gains of `PID` and
-        `ComputedTorque`. The name "gear_friction" stands for the gearboxes of `Actuator`, and "signal" for the values
-        of the tables of `PrescribedForce` and `PrescribedAcceleration`, of the references of `PID` and
-        `ComputedTorque`, and of the feedforward of `PID`. They are in the order of the drives, of the fields of a
-        drive, and of the times. The other names are fields of the model. These are "mass", "cg", "inertia",
+        contains the results, and `EventRecord` the derivatives of the event times. The names "q" and "qd" stand for the
+        initial state, "tau" for the constant joint forces, "kp", "ki" and "kd" for the gains of `PID` and
+        `ComputedTorque`. The name "gear_friction" stands for the gear friction of each `Actuator`. The name "signal"
+        stands for the values of the tables of `PrescribedForce` and `PrescribedAcceleration`, of the references of
+        `PID` and `ComputedTorque`, and of the feedforward of `PID`. They are in the order of the drives, of the fields
+        of a drive, and of the times. The other names are fields of the model. These are "mass", "cg", "inertia",
         "rotor_inertia", "gear_ratio", "stiffness", "rest_position", "cubic_stiffness", "damping", "friction",
         "static_friction" and "gravity". They require forces with known derivatives. A path, such as "link2.mass",
         "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. The paths "NAME.stiffness", "NAME.damping" and
@@ -201,8 +201,8 @@ def simulate(
         results in pieces are identical, bit for bit, to the results in one call. This requires that the durations of
         the pieces, and the periods, phases and delays of controllers, are multiples of `step`. With the other methods,
         both agree within the tolerances. Samples that have ended remain ended. `energy_error` and the records of events
-        and contacts count from the start of the new trajectory. Without `continue_from`, all of this is lost, even if
-        the call starts with the last state of another trajectory.
+        and contacts count from the start of the new trajectory. A call that only starts from the last state of another
+        trajectory, without `continue_from`, loses all of this.
     on_failure : "warn", "raise" or "ignore"
         A failed sample has its status in the trajectory; the other samples are unaffected, bit for bit. With
         "warn", `simulate` warns with the trajectory's message. If a single state fails, it raises a SimulationError,

@@ -65,7 +65,7 @@ class Stepper(CompiledSteps):
         Status of each sample, as the integer of a `Status`: `rb.Status.DONE` if it can continue. A sample that fails,
         or that an event stops, keeps its status and its last valid state until it is reset.
     episodes : (...) array of int
-        How often each sample was reset. Random signals and the noise of sensors differ between episodes.
+        Number of resets of each sample. Random signals and the noise of sensors differ between episodes.
     model : Model
         The model with the current parameters of each sample.
     """
@@ -289,7 +289,7 @@ class Stepper(CompiledSteps):
             New parameters of these samples, as for `Model.vary`, such as `{"link2.mass": m}` or `mass=...`. They remain
             until they are changed again. By default the parameters do not change.
         q, qd, tau : (nq,), (nv,) arrays, or (samples, ...), optional
-            New states and joint forces of these samples. By default, those with which the stepper was made.
+            New states and joint forces of these samples. By default, the initial values of the stepper.
         study : Study, optional
             Draws all parameters, states and joint forces of these samples from the distributions of the study, with no
             other arguments. Its seed must be the seed of the stepper. A sample with invalid draws keeps its
@@ -308,7 +308,7 @@ class Stepper(CompiledSteps):
 
         Notes
         -----
-        Draws, random signals and the noise of sensors depend only on the seed, the number of the sample and the number
+        Draws, random signals and the noise of sensors depend only on the seed, the index of the sample and the number
         of its episode, not on the batch or the order of the resets. `replay` repeats an episode of a study.
 
         Examples

@@ -49,8 +49,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     t : (times,) array, s
         Saved times.
     q, qd : (..., times, nq), (..., times, nv) arrays
-        Positions and velocities at these times. After an event with `stop=True`, they stay as they are at the event.
-        After the end of a sample that failed, they are NaN.
+        Positions and velocities at these times. After an event with `stop=True`, they keep their values at the event.
+        After a sample has failed, they are NaN.
     status : (...) array of int
         Status of each sample, as the integer of a `Status`. For example, `motion.status == rb.Status.DONE`.
     end_time, end_q, end_qd : (...), (..., nq), (..., nv) arrays
@@ -67,8 +67,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         For each sample whose user function raised an exception: the function, the exception and the time, as text. The
         key is the index of the sample in the batch, a tuple. Contains at most the first thousand such samples.
     is_stiff : (...) array of bool
-        Samples whose step size was limited by stability and not by the tolerances, which "rk45" and "dop853" detect.
-        The method "rosenbrock" takes fewer steps for these.
+        Samples whose step size was limited by stability rather than by the tolerances, which "rk45" and "dop853"
+        detect. "rosenbrock" takes fewer steps for these samples.
     dof_beyond_limits : (...) array of int
         The degree of freedom that was the first to exceed its position limits; -1 if none did.
     oscillating_dof : (...) array of int

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
-    """A Monte Carlo study: many samples of a model, with a distribution for each varied parameter.
+    """A Monte Carlo study: simulations of many samples of a model, with a distribution for each varied parameter.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
     name : str
         Name of the study in reports.
     folder : path
-        Folder of the files that the description names (the working directory by default).
+        Folder of the files in the description (the working directory by default).
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         Parameters
         ----------
         path : path
-            The TOML file. The files that it names are relative to its folder.
+            The TOML file. Paths in the file are relative to its folder.
         code : bool
             Whether the functions of measures may be imported: importing a module executes its code. Modules are found
             next to the file, and on Python's path. `Study.modules` lists them.
@@ -329,8 +329,8 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
     def merge(self, out: str | Path, folders: Sequence[str | Path], **settings: Any) -> xarray.Dataset:
         """Merge the results of parts of the study, for job arrays on a cluster.
 
-        Each job runs a part into a separate folder, `study.run(f"part{k}", part=(k, 100))`. The merged results are the
-        results of a run of the whole study, bit for bit.
+        Each job runs one part, with a separate folder: `study.run(f"part{k}", part=(k, 100))`. The merged results are
+        identical, bit for bit, to the results of a run of the whole study.
 
         Parameters
         ----------
@@ -350,7 +350,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         ------
         StudyError
             If a folder has damaged files, or results of another study, or if samples are in none of the folders. The
-            message lists them. The samples that were found are in `out` then.
+            message lists them. `out` then contains the samples that were found.
 
         Examples
         --------

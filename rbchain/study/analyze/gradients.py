@@ -62,9 +62,9 @@ def gradient(study: Study, measure: str | None = None) -> xarray.Dataset:
     xarray.Dataset
         Along `measure` and `parameter`: `gradient`, an estimate of its error (`error`), and `contribution`, the
         absolute change of the measure for one standard deviation of the parameter. Along `measure`: `value` at the
-        means, and `first_order_std`, the standard deviation of a linear measure with this gradient. Along
-        `parameter`: `mean` and `std`. The coordinates `units`, `parameter_units` and `gradient_units` hold the
-        units. A unit is empty if it is not known.
+        means, and `first_order_std`, the standard deviation of a linear measure with this gradient. Along `parameter`:
+        `mean` and `std`. The coordinates `units`, `parameter_units` and `gradient_units` contain the units. A unit is
+        empty if it is not known.
 
     Raises
     ------

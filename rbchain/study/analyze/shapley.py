@@ -26,8 +26,8 @@ def shapley_effects(
     """Compute the Shapley effects of the random inputs: their shares of the variance of a measure.
 
     The sum of the shares is 1, even for correlated inputs. A share contains half of the variance that two inputs
-    explain only together, by their interaction or by their correlation. So an input without any direct influence has a
-    share if it is correlated with one that has an influence.
+    explain only together, by their interaction or by their correlation. An input without any direct influence therefore
+    has a share if it is correlated with an input that has one.
 
     Parameters
     ----------

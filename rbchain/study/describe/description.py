@@ -97,8 +97,8 @@ class Simulation(Described):
         `q` and `qd` must not be given.
     assemble : bool, Assembly or dict
         Whether each sample starts from the closed configuration nearest to `q`, and from the velocities nearest to `qd`
-        that satisfy the constraints. `{"fixed": ["crank"]}` lists joints that keep theirs. A sample that cannot be
-        assembled gets the status NOT_ASSEMBLED. By default, `q` and `qd` must satisfy the constraints.
+        that satisfy the constraints. `{"fixed": ["crank"]}` lists joints that keep their initial state. A sample that
+        cannot be assembled gets the status NOT_ASSEMBLED. By default, `q` and `qd` must satisfy the constraints.
 
     Examples
     --------
@@ -232,8 +232,8 @@ class Outputs(Described):
 class StopWhen(Described):
     """Rule to end a study early, once a confidence interval is narrow enough.
 
-    rbchain checks the rule after every 1024 samples, in their order. So the study ends at the same sample for all chunk
-    sizes and executors.
+    rbchain checks the rule after every 1024 samples, in their order. The study therefore ends at the same sample for
+    all chunk sizes and executors.
 
     Parameters
     ----------

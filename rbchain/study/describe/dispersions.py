@@ -27,10 +27,10 @@ class Dispersion(Described):
         Distribution of the draws. Every value is drawn independently, except for a `MultivariateNormal`, which draws
         all components together.
     how : "set", "add" or "multiply"
-        How a draw changes the model's own value. The default is the first way that the parameter allows: "set" for
-        most parameters.
+        How a draw changes the model's own value. The default is the first option of the parameter: "set" for most
+        parameters.
     shared : bool
-        Whether all parameters that the path names have the same draw. By default each has its own.
+        Whether all parameters that the path selects have the same draw. By default, each has its own.
     point : (3,) array, m
         Position of a "payload" on its body, in the axes of the body or frame, from its origin.
 
@@ -43,11 +43,11 @@ class Dispersion(Described):
     `HardStops` or the `Event` of a joint has the name of its joint. A `Wrench` has the name of its frame, and a
     `SphereContact` the name of its body. A spring, bushing or contact of two bodies has the names of its bodies, such
     as "slider-rod" or "world-rod", `UserForces` or an `Event` the name of the function, and a `Current` the name
-    "current". If a path could name several of them, the study asks for a `name`.
+    "current". If a path is ambiguous, the study raises an error that asks for a `name`.
 
     The field is the argument of the constructor, or the field of the model. A study prints the effects of each
     dispersion on the model before it runs. The following fields can vary. `how` can be "set", "add" or "multiply",
-    unless the field names other ways.
+    unless the list below gives other options for the field.
 
     Of each body:
 
@@ -121,7 +121,7 @@ class Dispersion(Described):
       process. "intensity", "offset": of a random walk. "significant_wave_height", "peak_period", "depth": of a sea
       state.
 
-    These values change first, and then the signal as a whole, by its offset or factor.
+    These values are applied first. The offset or the factor of the whole signal is applied afterwards.
 
     Of friction, stops and contacts:
 
@@ -156,7 +156,7 @@ class Dispersion(Described):
     noise, the positions of hard stops, and the settings of `simulate`. Their paths raise an error with the reason and
     the remedy. To vary the value of an `Input`, add an offset to its signal.
 
-    Values are in SI units. Texts such as "5 deg" or "2 N/mm" have their own units.
+    Values are in SI units. Strings such as "5 deg" or "2 N/mm" contain their own units.
 
     With `simulate.assemble`, each sample starts from its own closed configuration.
 

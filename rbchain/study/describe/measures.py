@@ -109,8 +109,8 @@ class Measure(Described):
         * "function": the result of `function`
     over : str
         Reduction over the whole trajectory. It does not depend on the saved times (`Simulation.save_at`), except for a
-        "function" and an "energy_error". If an event stops a sample, its state counts as constant afterwards; integrals
-        and durations end there.
+        "function" and an "energy_error". If an event stops a sample, its state is constant afterwards; integrals and
+        durations end at the event.
 
         * "final" value (default), "max", "min", "mean", "rms" (root mean square), "peak" (largest magnitude),
           "peak_to_peak" (largest minus smallest value)
@@ -166,15 +166,15 @@ class Measure(Described):
     has another crossing, both crossings may be missed.
 
     A "function" receives the trajectory at the saved times, so its reductions use the values at these times. Between
-    them, the series counts as linear. The same applies to `values` of a trajectory without `dense_output`, except for
-    "final" values of a sample that ended early. They are the values in its last state, and of "torque", "power",
+    them, the series is taken to be linear. The same applies to `values` of a trajectory without `dense_output`, except
+    for "final" values of a sample that ended early. They are the values in its last state, and of "torque", "power",
     reactions and forces of constraints the values at the last saved time.
 
     "equilibrium", "frequency", "damping_ratio" and "gain_margin" are results of `Model.equilibrium`, `modes` and
-    `margins`. The search starts in the last state of the trajectory, with all drives and forces at this time. So the
-    result is the equilibrium at which a damped motion ends. The measure is NaN without an equilibrium, for a mode that
-    the sample does not have, and for the margin of a loop that is not stable. Modes are sorted by frequency in each
-    sample: where frequencies cross, `mode` has another shape, and an overdamped mode counts as two.
+    `margins`. The search starts from the last state of the trajectory, with all drives and forces at this time. The
+    result is therefore the equilibrium at which a damped motion ends. The measure is NaN without an equilibrium, for a
+    mode that the sample does not have, and for the margin of a loop that is not stable. Modes are sorted by frequency
+    in each sample: where frequencies cross, `mode` has another shape, and an overdamped mode counts as two.
 
     Examples
     --------

@@ -42,8 +42,8 @@ class Probability:
     simulations : int
         Number of simulations.
     failed : int
-        Number of simulations that failed (`rb.Status`). `undefined` of `Study.probability` determines how they
-        count.
+        Number of simulations that failed (`rb.Status`). The argument `undefined` of `Study.probability` determines how
+        they are counted.
     undefined : int
         Number of simulations that succeeded, but whose measure is NaN.
     sample : int or None

@@ -33,7 +33,7 @@ class Results(HasPublicNames):
     study : Study
         The study that computed the results. For results from a folder, it is read from the file that the last run used,
         or from the files that a run of a study from Python has written into the folder. This imports the functions that
-        the file names. Raises a StudyError if the results are a copy or were changed, if the file is
+        the file specifies. Access raises a StudyError if the results are a copy or were changed, if the file is
         missing, or if a study from Python cannot be stored in a file.
 
     Notes
@@ -233,7 +233,8 @@ class Results(HasPublicNames):
             Name of a measure, to plot its distribution with median and quantiles. Or "q" or "qd", if the trajectories
             were stored, to plot median and quantile bands over time. The first measure by default.
         influences : bool
-            Whether to plot a measure against the parameters that explain most of its variance instead.
+            Whether to plot the measure against the parameters that explain most of its variance, instead of its
+            distribution.
 
         Returns
         -------
