@@ -275,6 +275,8 @@ def _phase(motion: Trajectory, selection: Selection) -> Figure:
 
 def _steps(motion: Trajectory) -> Figure:
     """Draw histograms of accepted steps, mean step size and rejected steps, or the numbers of a single sample."""
+    from matplotlib.ticker import MaxNLocator
+
     duration = motion.t[-1] - motion.t[0]
     numbers = {
         "accepted steps": motion.steps.ravel(),
@@ -288,7 +290,13 @@ def _steps(motion: Trajectory) -> Figure:
             text = f"{values[0]:.4g}" if values.size else "unknown"
             axes.text(0.5, 0.5, f"{name}\n{text}", ha="center", va="center", fontsize=14)
             continue
-        whole = values.dtype.kind == "i" and values.size
-        axes.hist(values, bins=min(60, int(np.ptp(values)) + 1) if whole else 30, color=COLOR)
+        is_count = values.dtype.kind == "i"
+        bins: Any = 30
+        if is_count and values.size:  # each bar contains the same number of counts
+            width = 1 + int(np.ptp(values)) // 60
+            bins = np.arange(values.min() - 0.5, values.max() + 0.5 + width, width)
+        axes.hist(values, bins=bins, color=COLOR)
         axes.set(xlabel=name, ylabel="samples")
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=is_count))
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     return figure
