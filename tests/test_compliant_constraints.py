@@ -102,6 +102,7 @@ def door(compliances=(1e-8, 1e-8, 1e-8), misfit=0.0, **times):
 
 
 CLOSED_DOOR = np.array([0.0, 0, 0, 0, 0, 0, 1])
+FLOOR = rb.SphereContact("door", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, -2), plane_normal=(0, 0, 1))
 
 
 @PLAIN
@@ -320,6 +321,7 @@ REST, ACTUATED = np.zeros(6), {"actuated": ["door"]}
         ("hybrid_dynamics", lambda m: m.hybrid_dynamics(CLOSED_DOOR, REST, REST, REST, prescribed=[True] * 6)),
         (r"simulate\(derivatives", lambda m: m.simulate(CLOSED_DOOR, duration=0.1, derivatives=["mass"])),
         ('method "moreau"', lambda m: m.simulate(CLOSED_DOOR, duration=0.1, method="moreau", step=1e-3)),
+        ('method "rk45" with DryFriction', lambda m: m.simulate(CLOSED_DOOR, duration=0.1, forces=[FLOOR])),
         ("inverse_kinematics", lambda m: m.inverse_kinematics({"door": rb.Pose()}, CLOSED_DOOR)),
         ("fit", lambda m: rb.fit(m, m.simulate(CLOSED_DOOR, duration=0.01, save_at=3), ["mass"])),
     ],

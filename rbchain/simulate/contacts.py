@@ -31,6 +31,7 @@ def with_modes(model: Model, actions: Actions | None, method: Method, dtype: np.
     if dtype != np.float64:
         raise ArgumentError(f'{what} needs float64, but q0 and qd0 are float32. Use float64, or method "moreau"')
     if model.kernel_model.constraint_tables is not None:
+        model.kernel_model.refuse_compliance(what)  # "moreau" does not support them either
         raise ArgumentError(f'{what} does not support closed loops. Use method "moreau"')
     kinds = actions.shared.drives[drive.KIND]
     if np.isin(kinds, drive.PRESCRIBED_KINDS).any():

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..acting.contacts import NAMES_OF_CONTACTS
 from ..acting.drive_table import PRESCRIBES_MOTION
 from ..core.control import drive_layout
 from ..core.tree import setting_layout
 from ..drivers import closed_chains
 from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
+from ..model.kernel_arrays import IN_PLACE
 from ..model.loop_geometry import is_turned_over
 
 if TYPE_CHECKING:
@@ -63,7 +65,8 @@ def refuse_steps_of_compliances(model: Model, method: Method, settings: Any) -> 
     if method.is_adaptive or not any(is_compliant):
         return
     if method.name not in LONGEST_STEPS:
-        model.kernel_model.refuse_compliance(f'method "{method.name}"', 'Use method "rk45" or "radau"')
+        remedy = f'Use method "rk45" or "radau". For {NAMES_OF_CONTACTS}: {IN_PLACE}'
+        model.kernel_model.refuse_compliance(f'method "{method.name}"', remedy)
     longest = LONGEST_STEPS[method.name] * float(
         model.constraint_relaxation_time[..., is_compliant].min(initial=np.inf)
     )
