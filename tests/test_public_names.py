@@ -109,6 +109,18 @@ def test_help_does_not_describe_internal_names():
     assert "model_of_states" not in text
 
 
+@pytest.mark.parametrize("cls", [rb.Study, rb.Measure, rb.Simulation, rb.Normal])
+def test_help_on_a_class_of_a_study_describes_only_its_interface(cls):
+    text = pydoc.render_doc(cls, renderer=pydoc.plaintext)
+    members = re.findall(r"^ \|  (\w+)(?:\(| =|$)", text.split("Method resolution order")[1], re.MULTILINE)
+    assert [name for name in members if name.startswith("_") and name not in {"__init__", "__repr__"}] == []
+
+
+def test_the_signature_of_a_distribution_shows_the_arguments_of_a_call():
+    assert str(inspect.signature(rb.Uniform)) == "(low, high)"
+    assert str(inspect.signature(rb.Normal)) == "(mean=0.0, *, std)"
+
+
 def test_the_docstring_of_the_model_names_each_method_under_one_topic():
     topics = re.search(r"The methods by topic.*?:\n\n(.*?)\n\n", rb.Model.__doc__, re.DOTALL)[1]
     methods = [name for name in shown(dir(rb.Model)) if callable(getattr(rb.Model, name))]

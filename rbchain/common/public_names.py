@@ -7,6 +7,12 @@ be private, because no module reads a private attribute of another.
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+#: Names of Python and of dataclasses. `help` would describe them for each class.
+OF_PYTHON = (
+    *("__annotations__", "__delattr__", "__dict__", "__dir__", "__getattr__", "__new__", "__reduce_ex__"),
+    *("__setattr__", "__weakref__", "__dataclass_fields__", "__dataclass_params__", "__match_args__", "__post_init__"),
+)
+
 
 def public_names(cls: type[Any], names: Iterable[str]) -> list[str]:
     """Return the names without those that the class or its base classes list in `internal_names`."""
@@ -35,7 +41,7 @@ class HasPublicNames(metaclass=ListsPublicNames):
     ['joint']
     """
 
-    internal_names: ClassVar[tuple[str, ...]] = ("internal_names",)
+    internal_names: ClassVar[tuple[str, ...]] = ("internal_names", *OF_PYTHON)
 
     def __dir__(self) -> list[str]:
         return public_names(type(self), super().__dir__())

@@ -1,6 +1,7 @@
 """The base class of all parts of a study's description. It accepts only known keys, and only real numbers."""
 
 from collections.abc import Mapping
+from inspect import Parameter, Signature
 from numbers import Number
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
@@ -34,8 +35,12 @@ else:
     ModelMetaclass = type(BaseModel)
 
 
+class _Empty(BaseModel):
+    pass
+
+
 #: Methods and attributes of pydantic, which are not part of the interface of a study.
-OF_PYDANTIC = tuple(name for name in dir(BaseModel) if not name.startswith("_"))
+OF_PYDANTIC = tuple(dir(_Empty))
 
 
 class CheckedCalls(ListsPublicNames, ModelMetaclass):
@@ -70,6 +75,12 @@ class Described(HasPublicNames, BaseModel, metaclass=CheckedCalls):
     #: Fields that Python calls may give by position.
     positional: ClassVar[tuple[str, ...]] = ()
 
+    if not TYPE_CHECKING:  # type checkers know neither __signature__ nor its type
+
+        @classmethod
+        def __pydantic_init_subclass__(cls, **_: Any) -> None:
+            cls.__signature__ = signature_for_help(cls)
+
     @model_validator(mode="before")
     @classmethod
     def _check_keys_and_numbers(cls, given: Any) -> Any:
@@ -89,6 +100,19 @@ class Described(HasPublicNames, BaseModel, metaclass=CheckedCalls):
             if isinstance(value, bool | np.bool_) and not _accepts_truth_values(cls.model_fields[name].annotation):
                 raise ValueError(f"{name} is {value}; expected a value other than true or false")
         return given
+
+
+def signature_for_help(cls: type[Described]) -> Signature:
+    """Return the arguments of a call, without `type`, which only files need, and without annotations."""
+    fields = {name: cls.model_fields[name] for name in (*cls.positional, *cls.model_fields) if name != "type"}
+    parameters: list[Parameter] = []
+    for name, field in fields.items():
+        follows_default = any(p.default is not Parameter.empty for p in parameters)
+        by_position = name in cls.positional and not (field.is_required() and follows_default)
+        kind = Parameter.POSITIONAL_OR_KEYWORD if by_position else Parameter.KEYWORD_ONLY
+        default = Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
+        parameters.append(Parameter(name, kind, default=default))
+    return Signature(sorted(parameters, key=lambda p: p.kind))
 
 
 def _accepts_truth_values(annotation: Any) -> bool:
