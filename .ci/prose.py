@@ -48,6 +48,13 @@ REPLACEMENTS_FOR_USERS = {
     r"\b(left|leaves?|leaving) out\b": "omit, ignore",
     r"\b(message|warning) names\b": "contains, lists",
     r"\b(that|those) of\b": "the noun again",
+    r"\b(error|message|exception)s? (that )?gives?\b": "states, contains",
+    r"(?<!of )(?<!of a )(?<!of an )(?<!of the )\b(matrices|files?|joints?|moments?|designs?|sequences?|declarations?|"
+    r"arrays?|shapes?|features?|units|text) raises? an?\b": "the function that raises the error as the subject",
+    r"\bnor (does|do|is|are)\b": "also does not",
+    r"\bcounts? as no\b": "does not count as",
+    r"\b(whose|their|one) clocks?\b": "samples at different times; period, phase and delay of a controller",
+    r"\b(less|more|smaller|larger|lower|the) scatter\b": "spread, coefficient of variation",
 }
 #: British spellings. Titles of publications, between quotation marks or asterisks, keep theirs.
 BRITISH = re.compile(

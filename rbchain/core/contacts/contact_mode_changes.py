@@ -26,7 +26,7 @@ def motion_of_row(row, contacts, modes, lane):
 def release_element(e, contacts, modes, numbers, tolerance, lane):
     """Open an active constraint if it has no force, and let it slide if its friction is at the limit.
 
-    Forces of stops and contacts up to `tolerance`, N or N m, count as no force.
+    Forces of stops and contacts up to `tolerance`, N or N m, count as zero.
     """
     rows, table, row, at = (
         modes.rows,

@@ -68,7 +68,7 @@ def importance_sampling(
         Largest number of samples.
     exploring : function, optional
         As `margins`, but NaN where the margin is unknown. The wide samples use it, because they can lie far from all
-        others. They count as no failures there.
+        others. They do not count as failures there.
 
     Examples
     --------
