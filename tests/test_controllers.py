@@ -296,5 +296,5 @@ def test_files_store_the_controller_model(tmp_path):
         rb.FileFormatError, match=r"PID of joint 'slide': controller_model is 'lost.toml', and there is no such file"
     ):
         rb.load(tmp_path / "other.toml")
-    with pytest.raises(rb.RbchainError, match="its controller_model is a Model, which a table cannot hold"):
+    with pytest.raises(rb.RbchainError, match="its controller_model is a Model, which a table cannot contain"):
         rb.save(loaded, tmp_path / "again.toml")

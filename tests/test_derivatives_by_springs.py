@@ -232,7 +232,7 @@ def test_events_batches_precisions_and_files(tmp_path):
     [
         (["cord.point_a"], "'cord' has no 'point_a'; expected one of stiffness, damping, rest_length"),
         (["chord.stiffness"], "nothing named 'chord' has 'stiffness'.*did you mean cord"),
-        (["world-link2.stiffness"], "names 2 parameters; expected the path of one of .*Give each force another name"),
+        (["world-link2.stiffness"], "matches 2 parameters; expected the path of one of .*Give each force another name"),
         (["mount.rest_length"], "'mount' has no 'rest_length'"),
     ],
 )
@@ -279,9 +279,9 @@ def test_a_fit_finds_the_spring_of_a_motion():
     ("given", "message"),
     [
         ({"parameters": ["wall.point_a"]}, "'wall' has no 'point_a'"),
-        ({"forces": [wall(5.0, 0.0)], "parameters": ["wall.damping"]}, "is zero and therefore held"),
+        ({"forces": [wall(5.0, 0.0)], "parameters": ["wall.damping"]}, "is zero and therefore stays fixed"),
         ({"forces": [wall([5.0, 6.0], 0.0)]}, r"wall.stiffness has shape \(2,\)"),
-        ({"forces": [wall(5.0, 0.0), wall(6.0, 0.0)]}, "names 2 parameters; expected one. Give each force another"),
+        ({"forces": [wall(5.0, 0.0), wall(6.0, 0.0)]}, "matches 2 parameters; expected one. Give each force another"),
         ({"forces": [rb.Bushing(None, "slide", stiffness=np.eye(6), name="wall")]}, "a matrix of a Bushing"),
         ({"forces": ()}, "does not name a parameter"),
     ],
@@ -292,5 +292,5 @@ def test_refused_fits(given, message):
     with pytest.raises(rb.ArgumentError, match=message):
         rb.fit(slide(), motion, **arguments)
     own = rb.Measurement(*motion, forces=[wall(7.0, 0.5)])
-    with pytest.raises(rb.ArgumentError, match="have different first guesses"):
+    with pytest.raises(rb.ArgumentError, match="have different initial guesses"):
         rb.fit(slide(), [rb.Measurement(*motion), own], ["wall.stiffness"], forces=[wall(5.0, 0.5)])

@@ -116,11 +116,11 @@ def test_a_force_and_a_mass_are_known_up_to_their_ratio():
 
 @plain
 def test_a_fit_whose_parameter_reaches_its_limit_is_no_success():
-    """The first guess of the mass is e^7 times too large."""
+    """The initial guess of the mass is e^7 times too large."""
     motion = slide(2.0, damping=0.5).simulate([0.0], [0.0], 1.0, tau=3.0, save_at=6, **LOOSE)
     fit = rb.fit(slide(2.0 * np.exp(7.0), damping=0.5), motion, ["mass"], tau=3.0, starts=1, **LOOSE)
     assert not fit.success
-    assert "estimates of slide.mass have the largest allowed difference from their first guesses" in fit.message
+    assert "estimates of slide.mass have the largest allowed difference from their initial guesses" in fit.message
 
 
 @pytest.mark.slow
@@ -202,7 +202,10 @@ def test_a_tensor_stays_physical_and_its_slopes_are_exact():
         ({"parameters": []}, "parameters is empty"),
         ({"parameters": ["weight"]}, "parameters contains 'weight'"),
         ({"parameters": ["damping"], "model": slide()}, '"damping", but all its entries are zero'),
-        ({"parameters": ["slide.damping"], "model": slide()}, r'"slide\.damping", which is zero and therefore held'),
+        (
+            {"parameters": ["slide.damping"], "model": slide()},
+            r'"slide\.damping", which is zero and therefore stays fixed',
+        ),
         ({"parameters": ["inertia"], "model": slide()}, "a rod, a plate or a point"),
         ({"motion": 3}, "motion is not a measured trajectory"),
         ({"motion": ([0.0, 1.0], [[0.0]], None)}, r"expected \(times,\), \(times, 1\) and \(times, 1\)"),

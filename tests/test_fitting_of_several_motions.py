@@ -54,7 +54,7 @@ def test_each_motion_has_its_initial_state_and_its_noise():
     np.testing.assert_allclose(np.sqrt(np.diag(fit.covariance)), noise / np.sqrt(6), rtol=1e-9)
     bounded = rb.fit(slide(2.0), given, ["q"], bounds={"motion2.slide.q": (-0.5, 0.0)}, starts=1, **LOOSE)
     assert bounded.at_bounds == ()
-    with pytest.raises(rb.ArgumentError, match=r"bounds of motion1\.slide\.q .* first guess is 0\.3"):
+    with pytest.raises(rb.ArgumentError, match=r"bounds of motion1\.slide\.q .* initial guess is 0\.3"):
         rb.fit(slide(2.0), given, ["q"], bounds={"slide.q": (-0.5, 0.0)}, starts=1, **LOOSE)
 
 
@@ -141,10 +141,10 @@ def test_the_table_of_a_fit():
         ({"motion": rb.Measurement(*pushed(2.0, 3.0), tau=1.0), "parameters": ["tau"]}, "has its own tau"),
         ({"bounds": {"mass": (1.0,)}}, r"expected the two numbers \(lower, upper\)"),
         ({"bounds": {"mass": (2.0, 1.0)}}, "expected the lower bound first"),
-        ({"bounds": {"mass": (3.0, 4.0)}}, "first guess is 2; expected bounds that contain it"),
+        ({"bounds": {"mass": (3.0, 4.0)}}, "initial guess is 2; expected bounds that contain it"),
         ({"bounds": {"slide.dampng": (3.0, 4.0)}}, "did you mean damping"),
         ({"bounds": {"slide.damping": (3.0, 4.0)}}, r"'slide\.damping', which is not fitted"),
-        ({"bounds": {"mass": (1.0, 4.0), "slide.mass": (1.0, 3.0)}}, "both name slide.mass"),
+        ({"bounds": {"mass": (1.0, 4.0), "slide.mass": (1.0, 3.0)}}, "both select slide.mass"),
         ({"bounds": {3: (1.0, 4.0)}}, "bounds contains 3; expected the name of a field"),
         ({"bounds": [1.0, 4.0]}, "expected a dict"),
         ({"priors": {"mass": (1.0, 0.1)}}, "priors is given without noise"),

@@ -383,7 +383,7 @@ def test_a_gear_is_too_stiff_for_explicit_steps():
         ),
         (
             lambda: rb.fit(block(), ([0, 1], [[0.0], [1.0]], None), ["gear_friction"], drives=[rb.Actuator("block")]),
-            "all its entries are zero, which are held; expected an Actuator with a positive gear_friction",
+            "all its entries are zero, so they stay fixed; expected an Actuator with a positive gear_friction",
         ),
     ],
 )

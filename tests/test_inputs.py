@@ -313,7 +313,7 @@ def test_a_model_in_a_file_keeps_its_inputs(tmp_path):
     rb.save(builder.build(), tmp_path / "slide.toml")
     assert rb.load(tmp_path / "slide.toml").drives == builder.build().drives
     builder.add_drive(rb.PrescribedForce("slide", rb.Input("push") + rb.Signal.sines(1.0, 2.0)))
-    with pytest.raises(rb.ArgumentError, match="sum of an input and other signals, which a table cannot hold"):
+    with pytest.raises(rb.ArgumentError, match="sum of an input and other signals, which a table cannot contain"):
         rb.save(builder.build(), tmp_path / "slide.toml")
 
 

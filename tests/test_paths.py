@@ -181,7 +181,7 @@ def test_derivatives_by_paths_are_entries_of_the_derivatives_by_fields():
 
 @plain
 def test_derivatives_by_a_path_of_several_parameters_are_refused():
-    with pytest.raises(rb.ArgumentError, match=r"names 2 parameters; expected the path of one"):
+    with pytest.raises(rb.ArgumentError, match=r"matches 2 parameters; expected the path of one"):
         rb.Model.serial_chain(2).simulate([0.0, 0.0], [0.0, 0.0], duration=0.1, derivatives=["*.mass"], save_at=2)
     with pytest.raises(rb.UnknownNameError, match=r"did you mean link2"):
         rb.Model.serial_chain(2).simulate([0.0, 0.0], [0.0, 0.0], duration=0.1, derivatives=["lnk2.mass"], save_at=2)
@@ -198,7 +198,7 @@ def test_a_fit_by_paths_leaves_the_other_parameters():
     assert fit.model.damping[0] == 0.01
     with pytest.raises(rb.ArgumentError, match="each parameter once"):
         rb.fit(first, motion, ["damping", "link2.damping"])
-    with pytest.raises(rb.ArgumentError, match=r'contains "link2\.friction", which is zero.*a positive first guess'):
+    with pytest.raises(rb.ArgumentError, match=r'contains "link2\.friction", which is zero.*a positive initial guess'):
         rb.fit(first, motion, ["link2.friction"])
 
 

@@ -359,7 +359,7 @@ def test_tables_of_random_signals():
         ),
         (
             lambda: table_of_drive(rb.PrescribedForce("slide", rb.Signal.noise(lambda f: 1 + f, [0, 1]))),
-            "signal is noise whose density is a function, which a table cannot hold; expected numbers",
+            "signal is noise whose density is a function, which a table cannot contain; expected numbers",
         ),
     ],
 )

@@ -229,7 +229,7 @@ def test_what_a_file_cannot_hold_is_refused_before_writing(driven, tmp_path):
         driven.save(tmp_path / "motion.txt")
     model_of_drive = rb.PID("link1", 0.0, kp=1.0, controller_model=rb.Model.serial_chain(3))
     description = dataclasses.replace(driven.model.nominal.description, drives=(model_of_drive,))
-    with pytest.raises(rb.ArgumentError, match="its controller_model is a Model, which a table cannot hold"):
+    with pytest.raises(rb.ArgumentError, match="its controller_model is a Model, which a table cannot contain"):
         dataclasses.replace(driven, model=rb.Model(description)).save(file)
     assert not list(tmp_path.iterdir())
 
@@ -343,7 +343,7 @@ def test_foreign_files_are_refused(driven, tmp_path):
     refused("the checksum does not match the contents", q=entries["q"] + 1e-16)
     refused("the checksum does not match the contents", extra=np.zeros(1))
     refused("the checksum does not match the contents", qd=None)
-    refused("does not name its format", contents=np.zeros(3, np.uint8))
+    refused("does not state its format", contents=np.zeros(3, np.uint8))
     other = entries[CONTENTS].tobytes().replace(b"rbchain motion 1", b"rbchain motion 9")
     refused("the format is 'rbchain motion 9'; expected 'rbchain motion 1'", contents=np.frombuffer(other, np.uint8))
     np.savez(file, t=np.zeros(2), q=np.zeros((2, 1)))

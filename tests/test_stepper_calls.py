@@ -81,8 +81,8 @@ def stepper_of(**settings):
 WRONG_CALLS = {
     "samples is 7, which is not an index": lambda: stepper_of().reset(7),
     "samples is .*, which is not an index": lambda: stepper_of().reset("elbow"),
-    "samples is .1, 1., which names a sample twice": lambda: stepper_of().reset([1, 1]),
-    "samples is .-1, 3., which names a sample twice": lambda: stepper_of().reset([-1, 3]),
+    "samples is .1, 1., which contains a sample twice": lambda: stepper_of().reset([1, 1]),
+    "samples is .-1, 3., which contains a sample twice": lambda: stepper_of().reset([-1, 3]),
     r"q has shape \(3,\); expected \(2,\)": lambda: stepper_of().reset([1], q=[0.0, 0.0, 0.0]),
     r"qd has shape \(3, 2\)": lambda: stepper_of().reset([1, 2], qd=np.zeros((3, 2))),
     "new parameters have the batch shape": lambda: stepper_of().reset([1], mass=np.ones((3, 2))),

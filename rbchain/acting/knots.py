@@ -105,6 +105,6 @@ def refuse_jumps(what: str, signal: Signal, derivatives: int) -> None:
             at = np.broadcast_to(times, jumps.shape)[jumps][0]
             kind = ("position", "velocity")[order + (derivatives == 1)]
             raise ArgumentError(
-                f"{what}: the {kind} jumps at {at:g} s, which takes an infinite force; expected a smoother signal, "
-                'such as Signal.table(times, values, interpolation="cubic")'
+                f"{what}: the {kind} jumps at {at:g} s, which would require an infinite force; expected a smoother "
+                'signal, such as Signal.table(times, values, interpolation="cubic")'
             )

@@ -148,7 +148,7 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
         if field.name == "controller_model" and not isinstance(value, str):
             raise ArgumentError(
                 f"{table['type']} of joint {drive.joint!r}: its controller_model is a Model, which a table cannot "
-                'hold; expected "nominal" or "own". Pass this drive to simulate() instead of adding it to the model'
+                'contain; expected "nominal" or "own". Pass this drive to simulate() instead of adding it to the model'
             )
         if value is None:
             continue
@@ -169,8 +169,8 @@ def _table_of_signal(name: str, value: Any) -> Any:
         return _table_of_random_signal(name, value)
     if isinstance(value, SignalSum):
         raise ArgumentError(
-            f"{name} is a sum or a derivative of random signals, which a table cannot hold; expected a single signal. "
-            "Pass the drive to simulate() instead of adding it to the model"
+            f"{name} is a sum or a derivative of random signals, which a table cannot contain; expected a single "
+            "signal. Pass the drive to simulate() instead of adding it to the model"
         )
     signal = as_signal(name, value)
     if signal.inputs:
@@ -186,7 +186,7 @@ def _table_of_input(name: str, signal: Signal) -> dict[str, Any]:
     """Return the table of a multiple of an input plus a constant."""
     if len(signal.inputs) > 1 or signal.coefficients.shape[-2:] != (1, 1) or signal.waves.size:
         raise ArgumentError(
-            f"{name} is a sum of an input and other signals, which a table cannot hold; expected a multiple of one "
+            f"{name} is a sum of an input and other signals, which a table cannot contain; expected a multiple of one "
             "Input, plus a constant. Pass the drive to simulate() instead of adding it to the model"
         )
     (term,) = signal.inputs
@@ -202,7 +202,7 @@ def _table_of_random_signal(name: str, value: RandomSignal) -> dict[str, Any]:
     for key, number in (*value.parameters.items(), ("seed", value.seed), ("channel", value.channel)):
         if callable(number):
             raise ArgumentError(
-                f"{name} is noise whose {key} is a function, which a table cannot hold; expected numbers. Pass an "
+                f"{name} is noise whose {key} is a function, which a table cannot contain; expected numbers. Pass an "
                 "array of densities and their frequencies"
             )
         if number is not None:

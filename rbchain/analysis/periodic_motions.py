@@ -367,10 +367,10 @@ def _refuse_other_periods(shooting: _Shooting, acting: dict[str, Any]) -> None:
             continue
         if not shooting.is_known:
             raise ArgumentError(
-                f"period_guess: the accelerations by the forces at {t:g} s and at {t + later_by:g} s differ by "
+                f"period_guess: the accelerations due to the forces at {t:g} s and at {t + later_by:g} s differ by "
                 f"{difference:.2g}; expected forces that do not depend on the time. Use period instead"
             )
         raise ArgumentError(
-            f"period is {period:g} s, but the accelerations by the forces at {t:g} s and one period later "
+            f"period is {period:g} s, but the accelerations due to the forces at {t:g} s and one period later "
             f"differ by {difference:.2g}; expected the period of the forces, or a multiple of it"
         )

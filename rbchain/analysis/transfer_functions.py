@@ -87,8 +87,8 @@ def checked_frequencies(frequency: npt.ArrayLike, period: float | None = None) -
     if period is not None and (found * period > 0.5 * (1.0 + 1e-9)).any():
         raise ArgumentError(
             f"frequency contains {found.max():g} Hz, but the controllers sample every {period:g} s; expected at "
-            f"most half the sampling frequency, {0.5 / period:g} Hz, because samples do not tell higher frequencies "
-            "from lower ones"
+            f"most half the sampling frequency, {0.5 / period:g} Hz, because sampling cannot distinguish "
+            "higher frequencies from lower ones"
         )
     return found
 

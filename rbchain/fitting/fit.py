@@ -192,9 +192,9 @@ def _reasons_of_failure(at_limit: list[str], ends_early: bool) -> str:
     found = ""
     if at_limit:
         found += (
-            f" The estimates of {', '.join(at_limit)} have the largest allowed difference from their first guesses: "
-            "use better first guesses, or omit these parameters."
+            f" The estimates of {', '.join(at_limit)} have the largest allowed difference from their initial guesses: "
+            "use better initial guesses, or omit these parameters."
         )
     if ends_early:
-        found += " The fit has not converged: use better first guesses or fewer parameters."
+        found += " The fit has not converged: use better initial guesses or fewer parameters."
     return found

@@ -48,8 +48,8 @@ class Bounds:
                 raise ArgumentError(f"bounds of {name} are ({low:g}, {high:g}); expected the lower bound first")
             if not low <= first[column] <= high:
                 raise ArgumentError(
-                    f"bounds of {name} are ({low:g}, {high:g}), but the first guess is {first[column]:g}; expected "
-                    "bounds that contain it. Use model.replace to change the first guess"
+                    f"bounds of {name} are ({low:g}, {high:g}), but the initial guess is {first[column]:g}; expected "
+                    "bounds that contain it. Use model.replace to change the initial guess"
                 )
             field, place = problem.field_of(column)
             if not isinstance(field, EntryVariables):
@@ -104,7 +104,7 @@ def _pairs(
             name = problem.labels[column]
             if column in taken:
                 raise ArgumentError(
-                    f"{argument} contains {taken[column]!r} and {path!r}, which both name {name}; expected one"
+                    f"{argument} contains {taken[column]!r} and {path!r}, which both select {name}; expected one"
                 )
             taken[column] = path
             yield name, column, pair

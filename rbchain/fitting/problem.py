@@ -107,7 +107,7 @@ class Problem:
             kind, drives = ("gains", f"{owner} drives") if owner == "PID" else ("numbers", f"an {owner}")
             raise ArgumentError(
                 f'parameters contains "{name}", but the drives of the trajectories have different {kind}; expected '
-                f"{drives} of the same joints with the same first guesses for all trajectories"
+                f"{drives} of the same joints with the same initial guesses for all trajectories"
             )
         return found[0]
 

@@ -185,7 +185,7 @@ def _message(misfit: float, is_explained: bool, noise: tuple[bool, int], unknown
             if is_explained
             else (
                 "; expected about 1. The model does not explain the motion, or this is a local minimum. Fit other "
-                "parameters, or use other first guesses, more starts or a shorter motion."
+                "parameters, or use other initial guesses, more starts or a shorter motion."
             )
         )
     return found + (

@@ -37,7 +37,7 @@ def variables_of_spring(model: Model, name: str, forces_of_motions: Sequence[Seq
     Raises
     ------
     ArgumentError
-        If the first guess is zero, differs between the measurements, or is not a scalar.
+        If the initial guess is zero, differs between the measurements, or is not a scalar.
     """
     found = []
     for forces in forces_of_motions:
@@ -47,12 +47,12 @@ def variables_of_spring(model: Model, name: str, forces_of_motions: Sequence[Seq
         raise ArgumentError(f"{name} has shape {found[0].shape}; fit needs one number for each trajectory")
     if any(not np.array_equal(value, found[0]) for value in found):
         raise ArgumentError(
-            f'parameters contains "{name}", but its springs have different first guesses; expected the same spring '
+            f'parameters contains "{name}", but its springs have different initial guesses; expected the same spring '
             "for all trajectories"
         )
     if not found[0] > 0.0:
         raise ArgumentError(
-            f'parameters contains "{name}", which is zero and therefore held; expected a positive first guess'
+            f'parameters contains "{name}", which is zero and therefore stays fixed; expected a positive initial guess'
         )
     return SpringVariables(name, found[0], forces[i].numeric_field(field).unit)
 
@@ -62,8 +62,8 @@ def place_of(model: Model, name: str, forces: Sequence[Force]) -> tuple[int, str
     found = parameters_at(model, name, forces)
     if len(found) > 1:
         raise ArgumentError(
-            f'parameters contains "{name}", which names {len(found)} parameters; expected one. Give each force another '
-            "name"
+            f'parameters contains "{name}", which matches {len(found)} parameters; expected one. Give each force '
+            "another name"
         )
     return found[0].owned.value.force, found[0].field
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Parameters that may have any sign. All others are positive, and fitted as logarithms.
 SIGNED = ("rest_position", "cubic_stiffness", "gear_ratio", "tau")
-#: Their largest change, as a multiple of the absolute value of the first guess, or of 1 in SI units if this is larger.
+#: Their largest change, as a multiple of the absolute value of the initial guess, or of 1 in SI units if it is larger.
 LARGEST_CHANGE_OF_SIGNED = 1000.0
 #: SI units; " or " separates the units for a rotation and for a translation.
 UNITS = PASSIVE_UNITS | {
@@ -33,7 +33,7 @@ TENSOR = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
 
 
 class Variables:
-    """The variables of one parameter name, zero at the first guess, and the parameter as a function of them.
+    """The variables of one parameter name, zero at the initial guess, and the parameter as a function of them.
 
     `largest_change` is the largest absolute value of the variables, and `largest_number` the largest possible value of
     the numbers that the labels name.
@@ -213,12 +213,12 @@ def variables_of(
     owners = [(body, "") for body in model.body_names] if name == "mass" else joints
     paths = [f"{owner}.{name}{dof}" for owner, dof in owners]
     entries = np.arange(first.size) if name in SIGNED else np.flatnonzero(first > 0.0)
-    expected = "a positive first guess. Use model.replace"
+    expected = "a positive initial guess. Use model.replace"
     if name == "gear_friction":
         expected = "an Actuator with a positive gear_friction"
     elif name in of_drives:
         expected = "a PID drive with a positive gain. A PID in a Sampled is not supported"
-    problem = f"is zero and therefore held; expected {expected}"
+    problem = f"is zero and therefore stays fixed; expected {expected}"
     if name == "tau":
         entries = np.setdiff1d(entries, driven)
         if not entries.size:
@@ -229,7 +229,7 @@ def variables_of(
         problem = "has no effect, because a drive prescribes the motion; expected a joint that moves freely"
     if not entries.size and wanted is None:
         raise ArgumentError(
-            f'parameters contains "{name}", but all its entries are zero, which are held; expected {expected}'
+            f'parameters contains "{name}", but all its entries are zero, so they stay fixed; expected {expected}'
         )
     entries = entries[_is_wanted(paths, entries, wanted, problem)]
     scale = np.maximum(np.abs(first[entries]), 1.0) if name in SIGNED else None

@@ -129,7 +129,9 @@ def _contents_of(path: Path, entries: Mapping[str, np.ndarray]) -> dict[str, Any
         contents = json.loads(entries[CONTENTS].tobytes())
         found = contents["format"]
     except (ValueError, KeyError, TypeError):
-        raise FileFormatError(f"{path}: the entry {CONTENTS!r} does not name its format; the file is damaged") from None
+        raise FileFormatError(
+            f"{path}: the entry {CONTENTS!r} does not state its format; the file is damaged"
+        ) from None
     if found != FORMAT:
         raise FileFormatError(
             f"{path}: the format is {found!r}; expected {FORMAT!r}. Read the file with the version of rbchain that "

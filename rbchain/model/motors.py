@@ -50,7 +50,9 @@ def description_with_motor(
     given = {name: value for name, value in (spring | motor).items() if value is not None}
     checked = {name: _number(what, name, value) for name, value in given.items()}
     if not checked["stiffness"] > 0.0:
-        raise ModelError(f"{what}: stiffness is 0; expected a number above 0, because the motor moves the link by it")
+        raise ModelError(
+            f"{what}: stiffness is 0; expected a number above 0, because it connects the motor to the link"
+        )
     motor_name = unused_name(f"{link_name}_motor", mechanism.bodies)
     bodies: dict[str, Body] = {}
     for name, body in mechanism.bodies.items():

@@ -56,7 +56,7 @@ def rows_of(samples: Any, shape: tuple[int, ...]) -> np.ndarray:
             "numbers of samples, a slice, or an array of bool"
         ) from None
     if np.unique(rows).size != rows.size:
-        raise ArgumentError(f"samples is {excerpt(samples)}, which names a sample twice; expected each one once")
+        raise ArgumentError(f"samples is {excerpt(samples)}, which contains a sample twice; expected each one once")
     return rows
 
 

@@ -113,7 +113,7 @@ def checked_names(
             known = [match.name for match in found]
             remedy = ". Give each force another name" if len(set(known)) < len(known) else ""
             raise ArgumentError(
-                f"{argument} contains {name!r}, which names {len(found)} parameters; expected the path of one of "
+                f"{argument} contains {name!r}, which matches {len(found)} parameters; expected the path of one of "
                 f"{excerpt(known)}{remedy}"
             )
     if len(set(names)) < len(names):

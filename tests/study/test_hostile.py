@@ -184,7 +184,7 @@ WRONG = {
     "two dispersions of one number": (
         "[simulate]",
         '[vary."link1.mass"]\ndistribution = { type = "normal", std = 0.1 }\n[simulate]',
-        r"'link1\.mass' varies by two dispersions; expected each number once",
+        r"'link1\.mass' is varied by two dispersions; expected each parameter once",
     ),
     "a misspelled body": (
         'frame = "link2"',

@@ -90,7 +90,7 @@ def test_noise_needs_memory_and_has_no_sensitivity_indices():
     intervals = 0.5 / 0.01 + 1
     assert with_noise.plan.bytes_per_sample() == without.plan.bytes_per_sample() + 3 * 32 * (intervals + 10)
     with pytest.raises(
-        StudyError, match="random signals or noise of sensors, whose effect on the measure is not one of a"
+        StudyError, match="random signals or sensor noise, whose effect on the measure does not belong to a"
     ):
         study_of().sobol_indices("end", base_samples=4)
 

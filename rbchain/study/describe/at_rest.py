@@ -95,7 +95,7 @@ def refuse_unsteady(drives: Sequence[Drive], forces: Sequence[Force]) -> None:
     """Raise a StudyError for random signals and motions that drives prescribe."""
     if random_signals_of(drives) or random_signals_of(forces):
         raise StudyError(
-            "the study has random signals, under which a sample has no equilibrium; expected drives and forces without "
+            "the study has random signals, with which a sample has no equilibrium; expected drives and forces without "
             "them. Replace them by their mean"
         )
     for i, drive in enumerate(drives):

@@ -29,7 +29,7 @@ def factor(unit: str, own: str) -> float:
     except ModelError:
         raise StudyError(
             f"unit is {unit!r}, but the measure is {f'in {own!r}' if own else 'a plain number'}; {expected}, such as "
-            f"{_example(own)!r}. A factor of your own needs a measure with a function"
+            f"{_example(own)!r}. For your own factor, use a measure with a function"
         ) from None
 
 

@@ -250,7 +250,7 @@ def tracking_drive(measure: Measure, model: Model, drives: Sequence[Drive]) -> A
         raise StudyError(
             f"quantity is 'tracking_error', but the {type(drive).__name__} of joint {measure.joint!r} follows the "
             f"{drive.reference!r} of a user function, which is not stored; expected a drive with a number or a "
-            "Signal as reference. Use the quantity 'position', or a function of your own"
+            "Signal as reference. Use the quantity 'position', or your own function"
         )
     return drive
 

@@ -132,7 +132,7 @@ def refuse_noise(nominal: Nominal, varied: Container[str]) -> None:
     has_signals = random_signals_of(nominal.drives) or random_signals_of(nominal.forces)
     if has_signals or has_noise(nominal.drives) or "encoder_noise" in varied or "velocity_sensor_noise" in varied:
         raise StudyError(
-            "the study has random signals or noise of sensors, whose effect on the measure is not one of a dispersion; "
-            "expected a study without noise and waves. Remove them, or replace random signals by the signals of one "
-            "sample, signal(duration)"
+            "the study has random signals or sensor noise, whose effect on the measure does not belong to a "
+            "dispersion; expected a study without noise and waves. Remove them, or replace random signals by the "
+            "signals of one sample, signal(duration)"
         )

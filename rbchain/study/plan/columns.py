@@ -108,8 +108,8 @@ def columns_of(description: Description, nominal: Nominal) -> Columns:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise StudyError(
-            f"vary: {twice!r} varies by two dispersions; expected each number once. Use paths of different parameters, "
-            "or `shared` in one dispersion"
+            f"vary: {twice!r} is varied by two dispersions; expected each parameter once. Use paths of different "
+            "parameters, or `shared` in one dispersion"
         )
     for i, correlation in enumerate(description.correlate):
         unknown = [name for name in correlation.parameters if name not in names]
@@ -124,7 +124,7 @@ def columns_of(description: Description, nominal: Nominal) -> Columns:
     repeated = sorted({names[c] for c in correlated if correlated.count(c) > 1})
     if repeated:
         raise StudyError(
-            f"correlate: {repeated[0]!r} is in two correlation matrices; expected each number in one matrix at most. "
+            f"correlate: {repeated[0]!r} is in two correlation matrices; expected each input in at most one matrix. "
             "Combine the matrices"
         )
     triangles = tuple((columns, triangle_of_correlation(matrix)) for columns, matrix in correlations)

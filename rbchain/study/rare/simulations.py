@@ -138,8 +138,8 @@ class Simulations:
         raise StudyError(
             f"{unknown.size} of {self.count:,} simulations have no value: {int(failed.sum())} failed, and "
             f"{int((~failed).sum())} succeeded with {self.measure!r} NaN. {reason} The first one has {drawn}. This "
-            "method has to know whether they count: pass undefined='failure' or undefined='no_failure', change the "
-            "settings of simulate, or use method='monte_carlo', whose interval covers both cases"
+            "method requires you to choose how to count them: pass undefined='failure' or undefined='no_failure', "
+            "change the settings of simulate, or use method='monte_carlo', whose interval covers both cases"
         )
 
     def _simulated(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

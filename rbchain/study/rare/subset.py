@@ -79,7 +79,7 @@ def subset_simulation(margins: Margins, dimension: int, seed: int, samples: int)
         if logarithm < math.log(LEAST):
             raise StudyError(
                 f"no failure found: the margin of the nearest samples is {level.margins.min():g}, and the probability "
-                f"to come so near is below {LEAST:g}; expected a larger probability. Change the threshold"
+                f"of coming this close is below {LEAST:g}; expected a larger probability. Change the threshold"
             )
         level, width = _conditional_samples(margins, level, below, bound, width, (seed, len(stages), samples))
     value, squares = math.exp(logarithm), contributions**2

@@ -99,7 +99,7 @@ class Results(HasPublicNames):
         if statistics is None:
             raise StudyError("the study is not finished; run it again to resume it")
         if not measures:
-            raise StudyError("the study has no measures, of which a summary consists; add measures")
+            raise StudyError("the study has no measures, so it has no summary; add measures")
         of_measures = [statistics["of"][name] for name in measures]
         numbers = {key: [np.nan if of[key] is None else of[key] for of in of_measures] for key in SUMMARIZED}
         variance = np.array(numbers.pop("variance"), float)
