@@ -150,6 +150,88 @@ def test_the_loop_of_partial_computed_torque_closes_to_the_linear_model():
     np.testing.assert_allclose(loop.C[0], [0, 3.0, 0, 0, 0.2, 0], atol=1e-11)
 
 
+MASS, PERIOD = 2.0, 0.1
+
+
+def slide():
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(MASS))
+    return builder.build()
+
+
+@PLAIN
+@pytest.mark.parametrize("delay", [0, 1, 2])
+def test_a_sampled_damper_has_the_margins_of_its_closed_form(delay):
+    """With delays of d periods, L = g / (z^d (z - 1)): its phase is -pi at the angle pi / (2 d + 1) of z."""
+    gains = np.array([0.1, 0.5, 1.9])
+    damper = rb.Sampled(rb.PID("slide", 0.0, kp=0, kd=gains * MASS / PERIOD), period=PERIOD, delay=delay * PERIOD)
+    found = slide().margins(np.zeros((3, 1)), cut="slide", drives=[damper])
+    angle = np.pi / (2 * delay + 1)
+    largest = 2 * np.sin(angle / 2)
+    assert found.stable.tolist() == (gains < largest).tolist()
+    gains, found = gains[found.stable], found[found.stable]
+    np.testing.assert_allclose(found.gain_margin, largest / gains, rtol=1e-12)
+    np.testing.assert_allclose(found.phase_crossover, angle / (2 * np.pi * PERIOD), rtol=1e-12)
+    at_one = 2 * np.arcsin(gains / 2)
+    np.testing.assert_allclose(found.gain_crossover, at_one / (2 * np.pi * PERIOD), rtol=1e-9)
+    np.testing.assert_allclose(found.phase_margin, np.pi / 2 - (delay + 0.5) * at_one, rtol=1e-9)
+    assert np.isnan(found.delay_margin).all()
+    assert (found.lower_gain_margin == 0.0).all()
+    z = np.exp(2j * np.pi * 0.7 * PERIOD)
+    response = found.loop.frequency_response(np.array([0.7])).response[:, 0, 0, 0]
+    np.testing.assert_allclose(response, gains / (z**delay * (z - 1)), rtol=1e-12)
+
+
+@PLAIN
+def test_other_gains_of_a_sampled_loop_change_the_stability_at_the_margins():
+    """The state is at rest at the references, so the gains do not change it. The loops of the others remain closed."""
+    model = random_tree(7, [-1, 0, 1]).replace(gravity=(0, 0, 0), stiffness=[0.0, 0.3, 0.0], damping=[0.1, 0.0, 0.2])
+    q = model.random_state(1, 5)[0][0]
+    cut = model.joint_names[1]
+
+    def drives(factor, **clock):
+        gains = zip(model.joint_names, q, [8.0, 6.0 * factor, 3.0], strict=True)
+        pids = [rb.PID(name, angle, kp=kp, ki=kp / 3, kd=kp / 5) for name, angle, kp in gains]
+        return [rb.Sampled(pid, **clock) for pid in pids]
+
+    def largest(factor, **clock):
+        return abs(np.linalg.eigvals(model.linearize(q, drives=drives(factor, **clock)).A)).max()
+
+    unit = slowest_fast_period(model, q)
+    for period, delay in ((0.05, 0.0), (0.05, 0.3), (0.05, 1.7)):
+        clock = {"period": period * unit, "delay": delay * period * unit}
+        found = model.margins(q, cut=cut, drives=drives(1.0, **clock))
+        closed = model.linearize(q, drives=drives(1.0, **clock))
+        np.testing.assert_allclose(found.loop.A - found.loop.B @ found.loop.C, closed.A, rtol=0, atol=1e-12)
+        assert bool(found.stable) == (largest(1.0, **clock) <= 1.0)
+        assert bool(found.stable)
+        assert np.isfinite(found.gain_margin)
+        assert largest(found.gain_margin * (1 - 1e-6), **clock) < 1.0 < largest(found.gain_margin * (1 + 1e-6), **clock)
+        if found.lower_gain_margin > 0.0:
+            lower = found.lower_gain_margin
+            assert largest(lower * (1 + 1e-6), **clock) < 1.0 < largest(lower * (1 - 1e-6), **clock)
+
+
+def slowest_fast_period(model, q):
+    """The inverse of the fastest rate of the mechanism under unit stiffness, s."""
+    return 1.0 / np.sqrt(np.linalg.eigvalsh(np.linalg.inv(model.mass_matrix(q))).max())
+
+
+@PLAIN
+def test_a_short_period_gives_the_margins_without_sampling():
+    """A hold of the period T delays by T / 2: the phase at the crossover w changes by w T / 2."""
+    pid = rb.PID("link1", 0.0, kp=6.0, kd=5.0, ki=2.0)
+    without = rod().margins([0.0], cut="link1", drives=[pid])
+    period = 1e-4
+    found = rod().margins([0.0], cut="link1", drives=[rb.Sampled(pid, period=period)])
+    w = 2 * np.pi * without.gain_crossover
+    np.testing.assert_allclose(found.gain_crossover, without.gain_crossover, rtol=10 * (w * period) ** 2 + 1e-4)
+    np.testing.assert_allclose(found.phase_margin, without.phase_margin - w * period / 2, atol=2e-4)
+    np.testing.assert_allclose(found.lower_gain_margin, without.lower_gain_margin, rtol=1e-3)
+    assert np.isfinite(found.gain_margin)
+    assert without.gain_margin == np.inf
+
+
 def proportional(t, q, qd, parameters, out):
     out[0] -= parameters[0] * q[0] + parameters[1] * qd[0]
 
@@ -207,13 +289,16 @@ def test_samples_that_fail_do_not_change_the_others():
     assert (empty.delay_margin.shape, empty.loop.A.shape, len(empty)) == ((0,), (0, 2, 2), 0)
 
 
+SAMPLED = rb.Sampled(rb.PID("arm", 0.0, kp=1.0), period=1.0)
 REFUSED = [
     ({"cut": "elbow"}, "cut: the model has no joint 'elbow'"),
     ({"cut": 3}, "cut is 3; expected the name of a joint"),
     ({"cut": "base"}, "cut: joint 'base' has 6 degrees of freedom, but dof is not given"),
     ({"cut": ("base", 0)}, "no drive commands the joint force of 'base.vx'; expected a PID"),
     ({"cut": "arm", "drives": [rb.PrescribedPosition("arm", 0.0)]}, "cut: a drive prescribes the motion"),
-    ({"cut": "arm", "drives": [rb.Sampled(rb.PID("arm", 0.0, kp=1.0), period=1.0)]}, "margins does not support S"),
+    ({"cut": ("base", 3), "drives": [SAMPLED]}, "cut: no Sampled drive commands the joint force of 'base.wx'"),
+    ({"cut": "arm", "drives": [SAMPLED, rb.PID("arm", 0.0, kp=1.0)]}, "commands the cut joint force without sampling"),
+    ({"cut": "arm", "drives": [rb.Sampled(rb.PID("arm", 0.0, kp=1.0), period=1.0, resolution=0.1)]}, "margins: .* res"),
 ]
 
 

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """The checked arguments of `linearize`; `states` are q, qd and tau."""
+    """The checked arguments of `function`, such as `linearize`; `states` are q, qd and tau."""
 
+    function: str
     model: Model
     states: tuple[npt.ArrayLike | None, npt.ArrayLike, npt.ArrayLike]
     drives: Sequence[Drive]
@@ -42,7 +43,7 @@ class Request:
 
     def conditions(self, drives: Sequence[Drive]) -> tuple[Conditions, list[FloatArray], FloatArray]:
         """Return the conditions with these drives, the states of all samples, and their times."""
-        return conditions_of("linearize", self.model, self.states, (drives, self.forces), self.t)
+        return conditions_of(self.function, self.model, self.states, (drives, self.forces), self.t)
 
 
 @dataclass(frozen=True)

@@ -240,7 +240,7 @@ def linearize(
     """
     times, integrals = checked_times("linearize", t), real_array("integrals", integrals, ArgumentError)
     used_drives = model.drives if drives is None else drives
-    request = Request(model, (q, qd, tau), used_drives, forces, times, integrals, inputs, outputs)
+    request = Request("linearize", model, (q, qd, tau), used_drives, forces, times, integrals, inputs, outputs)
     is_sampled = any(isinstance(drive, Sampled) for drive in used_drives)
     found = sampled_equations(request) if is_sampled else continuous_equations(request)
     is_usable, batch = found.is_usable, found.batch

@@ -9,13 +9,16 @@ transfer function
 The joint forces have the derivatives K and D of `operating_points`. So k is the difference of these derivatives with
 the drives, and with constant joint forces in their place. With closed loops, the forces of constraints contain a part
 of it. There, a unit joint force has the projection p, and k is the projection of the difference onto p.
+
+Under sampled controllers, the linear model is discrete: x is the state at an instant, x' the state one period later,
+and u adds to the output of the controllers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +27,7 @@ from ..acting.coordinates import dof_index
 from ..acting.drive_table import PRESCRIBES_MOTION
 from ..acting.drives import PID, ComputedTorque, PrescribedForce
 from ..acting.numeric_fields import Drive, Force
+from ..acting.sampled import Sampled
 from ..acting.user_forces import UserForces
 from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray, excerpt, real_array
@@ -31,7 +35,8 @@ from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
 from ..simulate.request import checked_times
 from .coordinates import Coordinates, coordinates_of, coordinates_of_groups
-from .crossovers import LoopMargins, grows, margins_of_loop
+from .crossovers import LoopEquations, LoopMargins, Numbers, unknown_numbers
+from .equations import Request
 from .equations_of_states import accelerations_by_inputs, state_equations
 from .input_ports import INPUT_OF_JOINT
 from .linear_models import LinearModel
@@ -43,11 +48,14 @@ from .operating_points import (
     given_states,
     operating_points,
 )
+from .sampled_equations import sampled_loop
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
 OUTPUT_OF_LOOP = "feedback "
+#: Drives that command a joint force.
+OF_JOINT = (PID, ComputedTorque, PrescribedForce)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +63,7 @@ class Margins(SampleArrays):
     """The result of `Model.margins`. `margins[i]` are the margins of one sample of a batch.
 
     L is the transfer function of the loop, with the sign of negative feedback: the closed loop has 1 + L = 0. All
-    margins are NaN if the closed loop is not stable, because its margins would have no meaning.
+    margins are NaN if the closed loop is not stable, because they would have no meaning.
 
     Attributes
     ----------
@@ -69,7 +77,8 @@ class Margins(SampleArrays):
         if the gain of L is below 1 at all frequencies.
     delay_margin : (...) array, s
         The smallest additional delay in the loop at which a motion no longer decays. It may belong to another crossover
-        than `phase_margin`.
+        than `phase_margin`. NaN for `Sampled` drives: a batch with several values of their `delay` shows up to which
+        delay the loop is stable.
     phase_crossover, lower_phase_crossover : (...) arrays, Hz
         Frequencies at which L is real and negative: with the gain 1 / gain_margin, and 1 / lower_gain_margin. NaN
         if there are none.
@@ -123,7 +132,7 @@ def margins(
         Name of the joint, or a pair (joint, dof), whose joint force is cut.
     tau, drives, forces, t, integrals
         As for `linearize`. A drive must command the joint force: `PID`, `ComputedTorque`, `PrescribedForce` or
-        `UserForces`.
+        `UserForces`, or `Sampled` with a `PID` or `ComputedTorque`.
 
     Returns
     -------
@@ -132,14 +141,15 @@ def margins(
     Raises
     ------
     ArgumentError
-        As for `linearize`; if no drive commands the joint force; or for `UserForces` on closed loops.
+        As for `linearize`; if no drive commands the joint force, or drives with and without `Sampled` do; or for
+        `UserForces` on closed loops, or beside `Sampled`.
     ModelError
         As for `linearize`.
 
     Notes
     -----
-    The margins apply to continuous feedback. A controller in `Sampled` with the period T and the delay d acts roughly
-    like a delay of d + T / 2, which the delay margin must exceed.
+    If the drives of the cut joint are `Sampled`, L is the discrete transfer function from the output of their
+    controllers back to it, up to half the sampling frequency.
 
     The margins follow from all crossovers, which are computed as eigenvalues. Source: Boyd, Balakrishnan and Kabamba
     (1989), "A bisection method for computing the H-infinity norm of a transfer matrix and related problems".
@@ -159,6 +169,10 @@ def margins(
     """
     times, sums = checked_times("margins", t), real_array("integrals", integrals, ArgumentError)
     given = q, qd, tau
+    used = model.drives if drives is None else drives
+    if any(isinstance(drive, Sampled) for drive in used):
+        request = Request("margins", model, given, used, forces, times, sums, inputs=(), outputs=())
+        return _margins_of_sampled_loop(request, _dof_of_cut(model, cut))
     conditions, states, t_of_samples = conditions_of("margins", model, given, (drives, forces), times)
     of_samples = checked_integrals(conditions, sums)
     dof = _cut(conditions, cut)
@@ -179,37 +193,16 @@ def margins(
     constant = operating_points(opened, of_opened, states[2] + missing[:, :, 0], t_of_samples)
     feedback = Feedback(conditions, points, constant, by_force, onto, is_kept)
     coordinates = coordinates_of(conditions, points)
-    batch, equations = conditions.batch, feedback.equations(coordinates)
-    found, is_stable, success = _numbers(feedback, equations)
-    is_usable = equations.is_usable
-    A, B, k, *maps = (
-        np.where(is_usable[:, None, None], x, np.nan).reshape(*batch, *x.shape[1:])
-        for x in (*equations[:3], coordinates.of_positions, coordinates.of_velocities)
-    )
-    loop = LinearModel(
-        A=A + B @ k,
-        B=B,
-        C=k,
-        D=np.where(is_usable[:, None, None], 0.0, np.nan).reshape(*batch, 1, 1),
+    equations = feedback.equations(coordinates)
+    return _result(
+        conditions.batch,
+        equations,
+        _numbers(feedback, equations),
+        label=model.velocity_labels[dof],
+        maps=(coordinates.of_positions, coordinates.of_velocities),
         states=coordinates.names(model.velocity_labels, conditions.integrated),
-        inputs=(INPUT_OF_JOINT + model.velocity_labels[dof],),
-        outputs=(OUTPUT_OF_LOOP + model.velocity_labels[dof],),
-        positions=maps[0],
-        velocities=maps[1],
-        acceleration=points.qdd.reshape(*batch, model.nv),
-        success=is_usable.reshape(batch),
+        acceleration=points.qdd,
     )
-    numbers = dict(zip(LoopMargins._fields, np.moveaxis(found.reshape(*batch, 7), -1, 0), strict=True))
-    return Margins(**numbers, stable=is_stable.reshape(batch), loop=loop, success=success.reshape(batch))
-
-
-class Equations(NamedTuple):
-    """The equations x' = A x + B u of a batch, the change -k x of the force that is cut, and which are finite."""
-
-    A: FloatArray
-    B: FloatArray
-    k: FloatArray
-    is_usable: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -239,7 +232,7 @@ class Feedback:
             onto=onto,
         )
 
-    def equations(self, coordinates: Coordinates) -> Equations:
+    def equations(self, coordinates: Coordinates) -> LoopEquations:
         """Compute the equations of the states."""
         samples = len(self.by_force)
         A, _, _ = state_equations(self.conditions, self.points, coordinates, self.by_force[:, :, :0])
@@ -247,52 +240,108 @@ class Feedback:
         of_integrals = np.zeros((samples, coordinates.integrals, 1))
         B = coordinates.select(np.zeros_like(self.by_force), self.by_force, of_integrals)
         is_usable = np.all([np.isfinite(x).all((1, 2)) for x in (A, B, k)], 0) & self.points.is_finite
-        return Equations(A, B, k, is_usable)
+        return LoopEquations(A, B, k, is_usable)
 
 
-def _numbers(feedback: Feedback, common: Equations) -> tuple[FloatArray, np.ndarray, np.ndarray]:
-    """Return the margins (samples, 7) of all loops, whether they are stable, and whether they have equations.
+def _numbers(feedback: Feedback, common: LoopEquations) -> Numbers:
+    """Return the numbers of all loops.
 
     In closed loops, each sample has its own independent coordinates, so that its margins do not depend on the others.
     `common` are the equations in coordinates of all samples, which open trees have.
     """
-    samples = len(feedback.by_force)
-    found, is_stable, success = np.full((samples, 7), np.nan), np.zeros(samples, bool), np.zeros(samples, bool)
-    groups = [(np.arange(samples), common)]
-    if feedback.conditions.has_loops:
-        groups = [
-            (rows, feedback.rows(rows).equations(coordinates))
-            for rows, coordinates in coordinates_of_groups(feedback.conditions, feedback.points)
-        ]
-    for rows, (A, B, k, is_usable) in groups:
-        success[rows] = is_usable
-        for row, *matrices in zip(rows[is_usable], A[is_usable], B[is_usable], k[is_usable], strict=True):
-            closed, by_force, of_states = matrices
-            is_stable[row] = not grows(closed)
-            if is_stable[row]:
-                found[row] = margins_of_loop(closed + by_force @ of_states, by_force[:, 0], of_states[0])
+    numbers = unknown_numbers(len(feedback.by_force))
+    if not feedback.conditions.has_loops:
+        numbers.compute(np.arange(len(feedback.by_force)), common)
+        return numbers
+    for rows, coordinates in coordinates_of_groups(feedback.conditions, feedback.points):
+        numbers.compute(rows, feedback.rows(rows).equations(coordinates))
+    return numbers
+
+
+def _margins_of_sampled_loop(request: Request, dof: int) -> Margins:
+    """Compute the margins of a loop of sampled controllers, whose equations are discrete."""
+    for drive in request.drives:
+        is_own = isinstance(drive, OF_JOINT) and dof_index(request.model, "cut", drive.joint, drive.dof) == dof
+        if is_own or isinstance(drive, UserForces):
+            raise ArgumentError(
+                f"cut: {drive.label()} commands the cut joint force without sampling, beside Sampled drives; expected "
+                "drives of one kind. Put it into a Sampled, too, or cut another joint"
+            )
+    found, output = sampled_loop(request, dof)
+    A, B, _, _, *maps = found.matrices
+    equations = LoopEquations(A, B[:, :, -1:], -output, found.is_usable)
+    numbers = unknown_numbers(len(A))
+    numbers.compute(np.arange(len(A)), equations, found.period)
+    return _result(
+        found.batch,
+        equations,
+        numbers,
+        label=request.model.velocity_labels[dof],
+        maps=maps,
+        states=found.states,
+        acceleration=found.acceleration,
+        period=found.period,
+    )
+
+
+def _result(
+    batch: tuple[int, ...],
+    equations: LoopEquations,
+    numbers: Numbers,
+    *,
+    label: str,
+    maps: Sequence[FloatArray],
+    states: tuple[str, ...],
+    acceleration: FloatArray,
+    period: float | None = None,
+) -> Margins:
+    """Return the margins, with the model of the loop that is cut at the joint force with this label."""
+    is_usable = equations.is_usable
+    A, B, k, positions, velocities = (
+        np.where(is_usable[:, None, None], x, np.nan).reshape(*batch, *x.shape[1:]) for x in (*equations[:3], *maps)
+    )
+    loop = LinearModel(
+        A=A + B @ k,
+        B=B,
+        C=k,
+        D=np.where(is_usable[:, None, None], 0.0, np.nan).reshape(*batch, 1, 1),
+        states=states,
+        inputs=(INPUT_OF_JOINT + label,),
+        outputs=(OUTPUT_OF_LOOP + label,),
+        positions=positions,
+        velocities=velocities,
+        acceleration=acceleration.reshape(*batch, acceleration.shape[-1]),
+        success=is_usable.reshape(batch),
+        period=period,
+    )
+    found = numbers.margins.copy()
     found[:, 4:] /= 2.0 * np.pi
-    return found, is_stable, success
+    fields = dict(zip(LoopMargins._fields, np.moveaxis(found.reshape(*batch, 7), -1, 0), strict=True))
+    return Margins(**fields, stable=numbers.is_stable.reshape(batch), loop=loop, success=numbers.success.reshape(batch))
 
 
 def _cut(conditions: Conditions, cut: str | tuple[str, int]) -> int:
     """Return the degree of freedom whose joint force is cut."""
+    i = _dof_of_cut(conditions.model, cut)
+    if PRESCRIBES_MOTION[conditions.kinds[i]]:
+        raise ArgumentError(
+            f"cut: a drive prescribes the motion of {conditions.model.velocity_labels[i]!r}, so a joint force "
+            "has no effect; expected another joint. Cut a joint with a PID, or remove the drive"
+        )
+    return i
+
+
+def _dof_of_cut(model: Model, cut: str | tuple[str, int]) -> int:
     joint, dof = cut if isinstance(cut, tuple) and len(cut) == 2 else (cut, None)
     if not isinstance(joint, str):
         raise ArgumentError(f"cut is {excerpt(cut)}; expected the name of a joint, or a pair (joint, dof)")
-    i = dof_index(conditions.model, "cut", joint, dof)
-    if PRESCRIBES_MOTION[conditions.kinds[i]]:
-        raise ArgumentError(
-            f"cut: a drive prescribes the motion of joint {joint!r}, so a joint force has no effect; expected another "
-            "joint. Cut a joint with a PID, or remove the drive"
-        )
-    return i
+    return dof_index(model, "cut", joint, dof)
 
 
 def _without_feedback(conditions: Conditions, dof: int) -> list[Drive]:
     """Return the drives without feedback. With closed loops, only the feedback of one degree of freedom is removed."""
     model, drives = conditions.model, conditions.drives
-    feedback = [drive for drive in drives if isinstance(drive, (PID, ComputedTorque, PrescribedForce, UserForces))]
+    feedback = [drive for drive in drives if isinstance(drive, (*OF_JOINT, UserForces))]
     own: list[Drive] = [
         drive
         for drive in feedback

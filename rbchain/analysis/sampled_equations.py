@@ -17,7 +17,7 @@ Wittenmark (1997), "Computer-Controlled Systems", chapter 3.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,14 @@ from ..errors import ArgumentError
 from .coordinates import Coordinates, coordinates_of
 from .equations import Equations, Request, are_finite
 from .equations_of_states import state_equations
-from .input_ports import LinearInput, changes_by_inputs, columns_of_drives, inputs_of, wrenches_of_inputs
+from .input_ports import (
+    INPUT_OF_JOINT,
+    LinearInput,
+    changes_by_inputs,
+    columns_of_drives,
+    inputs_of,
+    wrenches_of_inputs,
+)
 from .operating_points import Conditions, OperatingPoints, checked_integrals, given_states, operating_points
 from .ports import outputs_of, rows_of_outputs
 
@@ -73,10 +80,97 @@ class Controllers:
         return of == "drive force" and index in self.columns
 
 
+@dataclass(frozen=True)
+class _Law:
+    """The derivatives of the outputs u (h) and of the summands of the integrals I (m), one period each.
+
+    `of_x` and `of_w` are the derivatives of u with respect to the states and the inputs at constant I, and
+    `of_integrals` (samples, h, m) with respect to I. `sum_of_x` and `sum_of_w` are the derivatives of I_k - I_(k-1).
+    """
+
+    of_x: FloatArray
+    of_w: FloatArray
+    of_integrals: FloatArray
+    sum_of_x: FloatArray
+    sum_of_w: FloatArray
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The parts of the equations: the matrices A, B, C and D of the plant, and the law of the controllers.
+
+    The inputs of the plant are `inputs`, and then the outputs of the controllers.
+    """
+
+    controllers: Controllers
+    plant: tuple[FloatArray, ...]
+    law: _Law
+    coordinates: Coordinates
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    acceleration: FloatArray
+    is_usable: npt.NDArray[np.bool_]
+
+
 def sampled_equations(request: Request) -> Equations:
     """Compute the equations under sampled controllers, and continuous drives besides them."""
+    return _equations(_parts(request))[0]
+
+
+def sampled_loop(request: Request, dof: int) -> tuple[Equations, FloatArray]:
+    """Open the loop of the sampled controllers of a degree of freedom.
+
+    Returns
+    -------
+    equations : Equations
+        The equations of the closed loop. Their last input adds to the output u_k of these controllers.
+    output : (samples, 1, states) array
+        The derivatives of u_k with respect to the states.
+    """
+    parts = _parts(request)
+    controllers, (A, B, C, D), law = parts.controllers, parts.plant, parts.law
+    labels = controllers.conditions.model.velocity_labels
+    at = np.flatnonzero(controllers.dofs == dof)
+    if not at.size:
+        raise ArgumentError(
+            f"cut: no Sampled drive commands the joint force of {labels[dof]!r}; expected one of "
+            f"{excerpt([labels[i] for i in controllers.dofs])}. With Sampled drives, only their loops can be cut"
+        )
+    inputs = len(parts.inputs)
+    B, D = (np.insert(x, inputs, 0.0, axis=2) for x in (B, D))
+    of_w, sum_of_w = (np.pad(x, ((0, 0), (0, 0), (0, 1))) for x in (law.of_w, law.sum_of_w))
+    of_w[:, at, inputs] = 1.0
+    parts = replace(
+        parts,
+        plant=(A, B, C, D),
+        law=replace(law, of_w=of_w, sum_of_w=sum_of_w),
+        inputs=(*parts.inputs, INPUT_OF_JOINT + labels[dof]),
+    )
+    equations, outputs = _equations(parts)
+    return equations, outputs[:, at]
+
+
+def _equations(parts: _Parts) -> tuple[Equations, FloatArray]:
+    """Return the equations, and the derivatives (samples, h, states) of the outputs u_k of the controllers."""
+    matrices, outputs, states_of_control = _discrete(parts.controllers, parts.plant, parts.law, parts.coordinates)
+    equations = Equations(
+        batch=parts.controllers.conditions.batch,
+        matrices=matrices,
+        states=(*parts.states, *states_of_control),
+        inputs=parts.inputs,
+        outputs=parts.outputs,
+        acceleration=parts.acceleration,
+        is_usable=parts.is_usable & are_finite(matrices),
+        period=parts.controllers.period,
+    )
+    return equations, outputs
+
+
+def _parts(request: Request) -> _Parts:
+    """Compute the parts of the equations."""
     sampled = [drive for drive in request.drives if isinstance(drive, Sampled)]
-    _check(sampled, request.drives)
+    _check(request.function, sampled, request.drives)
     conditions, states, times = request.conditions([controller_of(drive) for drive in request.drives])
     controllers = _controllers(conditions, sampled, request.drives)
     sums = checked_integrals(conditions, request.integrals)
@@ -98,23 +192,22 @@ def sampled_equations(request: Request) -> Equations:
     z_by_w = np.pad(z_by_w[:, ~controllers.is_integral], ((0, 0), (0, 0), (0, len(controllers.dofs))))
     B = coordinates.select(np.zeros_like(B), B, z_by_w)
     law = _law(controllers, with_control, points, coordinates, changes_by_inputs(conditions, with_control, of_control))
-    matrices, states_of_control = _discrete(controllers, (A, B, C, D), law, coordinates)
-    is_usable = with_control.is_finite & points.is_finite & are_finite(matrices)
+    is_usable = with_control.is_finite & points.is_finite
     is_usable &= (with_control.F[:, controllers.dofs, controllers.dofs] != 0.0).all(1)  # on a torque-speed curve
-    labels = plant.model.velocity_labels
-    return Equations(
-        batch=plant.batch,
-        matrices=matrices,
-        states=(*coordinates.names(labels, plant.integrated), *states_of_control),
+    return _Parts(
+        controllers=controllers,
+        plant=(A, B, C, D),
+        law=law,
+        coordinates=coordinates,
+        states=coordinates.names(plant.model.velocity_labels, plant.integrated),
         inputs=tuple(given.name for given in inputs),
         outputs=tuple(name for output in outputs for name in output.names),
         acceleration=points.qdd,
         is_usable=is_usable,
-        period=controllers.period,
     )
 
 
-def _check(sampled: Sequence[Sampled], drives: Sequence[Drive]) -> None:
+def _check(function: str, sampled: Sequence[Sampled], drives: Sequence[Drive]) -> None:
     """Raise an error for sampled controllers with several clocks, or with outputs that are not linear in the state."""
     first = sampled[0]
     for drive in sampled:
@@ -130,17 +223,17 @@ def _check(sampled: Sequence[Sampled], drives: Sequence[Drive]) -> None:
         elif np.any(np.asarray(drive.latency) >= drive.period):
             found, expected = f"latency={excerpt(drive.latency)}", "a latency below the period"
         if found:
-            raise ArgumentError(f"linearize: {drive.label()} has {found}; expected {expected}, for a linear model")
+            raise ArgumentError(f"{function}: {drive.label()} has {found}; expected {expected}, for a linear model")
         for name in ("period", "phase", "delay", "latency"):
             if not np.array_equal(getattr(drive, name), getattr(first, name)):
                 raise ArgumentError(
-                    f"linearize: {drive.label()} has {name}={excerpt(getattr(drive, name))}, but {first.label()} has "
+                    f"{function}: {drive.label()} has {name}={excerpt(getattr(drive, name))}, but {first.label()} has "
                     f"{excerpt(getattr(first, name))}; expected the same number for all Sampled drives"
                 )
     for actuator in drives:
         if isinstance(actuator, Actuator) and np.any(np.asarray(actuator.time_constant) != 0.0):
             raise ArgumentError(
-                f"linearize: {actuator.label()} has a time_constant, which the linear model does not have as a state; "
+                f"{function}: {actuator.label()} has a time_constant, which the linear model does not have as a state; "
                 "expected time_constant=0"
             )
 
@@ -149,8 +242,8 @@ def _controllers(conditions: Conditions, sampled: Sequence[Sampled], drives: Seq
     """Return the sampled controllers among the drives."""
     if conditions.has_loops:
         raise ArgumentError(
-            "linearize does not support Sampled in closed loops; expected an open tree, or continuous drives. Pass "
-            "the controller itself, such as the PID"
+            f"{conditions.function} does not support Sampled in closed loops; expected an open tree, or continuous "
+            "drives. Pass the controller itself, such as the PID"
         )
     of_joints = [drive for drive in drives if isinstance(controller_of(drive), ONE_JOINT)]
     table = conditions.actions.shared.drives
@@ -159,8 +252,8 @@ def _controllers(conditions: Conditions, sampled: Sequence[Sampled], drives: Seq
     kinds = conditions.kinds
     if any(computed) and not (len(set(columns) & set(range(len(kinds)))) == sum(computed) == len(kinds)):
         raise ArgumentError(
-            "linearize supports a Sampled ComputedTorque only if all degrees of freedom have one, because it depends "
-            "on the former outputs of the others; expected one for each degree of freedom, or PID"
+            f"{conditions.function} supports a Sampled ComputedTorque only if all degrees of freedom have one, because "
+            "it depends on the former outputs of the others; expected one for each degree of freedom, or PID"
         )
     numbers = SampleNumbers(conditions.batch)
     delay, latency = (
@@ -207,21 +300,6 @@ def _points_of_plant(
     return operating_points(plant, states, held, with_control.t)
 
 
-@dataclass(frozen=True)
-class _Law:
-    """The derivatives of the outputs u (h) and of the summands of the integrals I (m), one period each.
-
-    `of_x` and `of_w` are the derivatives of u with respect to the states and the inputs at constant I, and
-    `of_integrals` (samples, h, m) with respect to I. `sum_of_x` and `sum_of_w` are the derivatives of I_k - I_(k-1).
-    """
-
-    of_x: FloatArray
-    of_w: FloatArray
-    of_integrals: FloatArray
-    sum_of_x: FloatArray
-    sum_of_w: FloatArray
-
-
 def _law(
     controllers: Controllers,
     with_control: OperatingPoints,
@@ -243,10 +321,11 @@ def _law(
 
 def _discrete(
     controllers: Controllers, plant: tuple[FloatArray, ...], law: _Law, coordinates: Coordinates
-) -> tuple[tuple[FloatArray, ...], tuple[str, ...]]:
+) -> tuple[tuple[FloatArray, ...], FloatArray, tuple[str, ...]]:
     """Return the matrices of the equations from one measurement to the next, and the names of the added states.
 
-    The states are x, the integrals I_(k-1), and the former outputs u_(k-1), u_(k-2), ...
+    Between them are the derivatives (samples, h, states) of the outputs u_k of the controllers. The states are x, the
+    integrals I_(k-1), and the former outputs u_(k-1), u_(k-2), ...
     """
     A, B, C, D = plant
     samples, n, h = len(A), A.shape[1], len(controllers.dofs)
@@ -284,7 +363,7 @@ def _discrete(
     labels = controllers.conditions.model.velocity_labels
     names = [f"integral {labels[i]}" for i in controllers.integrated]
     names += [f"output {labels[i]} {j + 1}" for j in range(queue) for i in controllers.dofs]
-    return matrices, tuple(names)
+    return matrices, outputs[:, 0, :, :size], tuple(names)
 
 
 def _held(A: FloatArray, B: FloatArray, duration: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -67,6 +67,20 @@ def test_the_gain_margin_of_pi_control_depends_on_the_mass():
     assert found.margin.units == ""
 
 
+def test_the_gain_margin_of_a_sampled_controller_depends_on_the_mass():
+    """With a = kp T^2 / (2 m) and b = kd T / m, z^2 - 2 z + 1 + a (z + 1) + b (z - 1): unstable from b = 2, if a < b."""
+    m, kp, kd, period = np.array([1.5, 2.0, 0.09]), 1.0, 4.0, 0.05
+    found = results_of(
+        slide(),
+        [MARGIN],
+        drives=[rb.Sampled(rb.PID("slide", 0.4, kp=kp, kd=kd), period=period)],
+        vary={"slide.mass": rb.Dispersion(rb.Normal(1.0, 0.1), how="set")},
+        design=m[:, None],
+    )
+    np.testing.assert_allclose(found.margin, np.where(kd * period < 2 * m, 2 * m / (kd * period), np.nan), rtol=1e-10)
+    assert np.isnan(found.margin[2])
+
+
 @pytest.mark.slow
 def test_samples_without_an_equilibrium_a_mode_or_a_stable_loop_are_nan():
     """A constant force moves a slide without a spring for ever. An overdamped slide has two modes."""

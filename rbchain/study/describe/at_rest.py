@@ -11,6 +11,7 @@ from ...acting.coordinates import dof_index
 from ...acting.drives import PrescribedPosition
 from ...acting.numeric_fields import Drive, Force
 from ...acting.random_actions import random_signals_of
+from ...acting.sampled import controller_of
 from ...acting.signals import as_signal
 from ...analysis.equilibria import Equilibrium
 from ...analysis.modes import Modes
@@ -56,7 +57,9 @@ class AtRest:
     def _equilibrium(self) -> Equilibrium:
         motion, given = self._motion, self._given
         q = np.where(motion.failed[..., None], motion.model.neutral(), motion.end_q)
-        return motion.model.equilibrium(q, **given)
+        # at rest, a controller has the same output with and without sampling
+        drives = [controller_of(drive) for drive in given["drives"]]
+        return motion.model.equilibrium(q, **given | {"drives": drives})
 
     @cached_property
     def _positions(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ...acting.coordinates import dof_index
 from ...acting.drives import PRESCRIBED
 from ...acting.flatten import flatten_actions
 from ...acting.random_actions import random_signals_of
-from ...acting.sampled import has_noise, is_in_cascade
+from ...acting.sampled import controller_of, has_noise, is_in_cascade
 from ...common.real_arrays import FLOAT64
 from ...errors import StudyError
 from ...simulate.methods import METHODS
@@ -115,10 +115,11 @@ def check_at_rest(nominal: Nominal, measure: Measure) -> None:
     refuse_unsteady(nominal.drives, nominal.forces)
     acting: dict[str, Any] = {"drives": nominal.drives, "forces": nominal.forces, "t": nominal.simulation.duration}
     no_states = np.zeros((0, model.nq))
-    model.equilibrium(no_states, **acting)
-    if measure.quantity == "gain_margin":
+    if measure.quantity == "gain_margin":  # it also supports sampled controllers
         model.margins(no_states, cut=cut_of(measure), **acting)
-    elif measure.quantity in OF_MODES and not model.constraint_names:  # loops of 0 samples have no independent dofs
+        acting["drives"] = [controller_of(drive) for drive in nominal.drives]
+    model.equilibrium(no_states, **acting)
+    if measure.quantity in OF_MODES and not model.constraint_names:  # loops of 0 samples have no independent dofs
         states = len(model.linearize(no_states, **acting).states)
         if measure.mode >= states:
             raise StudyError(
