@@ -68,7 +68,7 @@ def test_the_gain_margin_of_pi_control_depends_on_the_mass():
 
 
 def test_the_gain_margin_of_a_sampled_controller_depends_on_the_mass():
-    """With a = kp T^2 / (2 m) and b = kd T / m, z^2 - 2 z + 1 + a (z + 1) + b (z - 1): unstable from b = 2, if a < b."""
+    """With a = kp T^2 / (2 m) and b = kd T / m, z^2 - 2 z + 1 + a (z + 1) + b (z - 1): stable if a < b < 2."""
     m, kp, kd, period = np.array([1.5, 2.0, 0.09]), 1.0, 4.0, 0.05
     found = results_of(
         slide(),
