@@ -1,7 +1,8 @@
-"""rbchain simulates serial chains and trees of rigid bodies. One call handles one mechanism or a batch of millions.
+"""Multibody dynamics of robot arms, floating-base robots, linkages and gear trains: one mechanism, or a batch of many.
 
-`__init__.pyi` lists the public names. Each is imported when it is first used, because importing Numba takes half a
-second.
+`load` reads a model from a file, and `ModelBuilder` describes a model in Python. The methods of `Model` compute
+kinematics, dynamics and derivatives, and `Model.simulate` simulates motions. `Study` describes Monte Carlo studies, and
+`fit` estimates parameters from measured motions.
 """
 
 from typing import Any
@@ -12,6 +13,7 @@ from .common.misspelled import no_attribute
 
 __version__ = "0.1.0"
 
+# `__init__.pyi` lists the public names. Each is imported on first use, because importing Numba takes half a second.
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 # studies need the extra `study`; `from rbchain import *` must also work without it
 OF_STUDIES = (

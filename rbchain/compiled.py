@@ -33,7 +33,7 @@ little more time than one. Arithmetic on `block.q[i, k]` works for both.
 Result arrays must have these shapes and start as zeros, because kernels do not write entries that are always zero.
 Scratch memory is `composite` (nv, RIGID_ROWS, samples) and `scratch` (nv, CORIOLIS_ROWS, samples); for the derivatives,
 `scratch` is (nv, DERIVATIVE_ROWS, samples). A Point names a body by its last degree of freedom, and the world by nv.
-Kernels check nothing: they read and write beyond the end of an array that has the wrong shape.
+Kernels do not check their arguments: they read and write beyond the end of an array that has the wrong shape.
 
 The samples of a stepper can move in compiled code, too. `stepper.in_compiled_code()` returns a StepperArrays:
 

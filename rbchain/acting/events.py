@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Event(Declared):
-    """A time at which a joint reaches or passes a value, or a function of the state passes zero.
+    """An event: a joint reaches or passes a value, or a function of the state passes zero.
 
     Give either `joint` or `function`.
 
@@ -65,13 +65,13 @@ class Event(Declared):
     the method decides, there may be no event, one or two. With `DryFriction`, `HardStops` or contacts in methods with
     adaptive steps, a distance counts as zero at changes between sliding, sticking, open and closed contact, and until
     the joint moves farther away. This distance is 1e-10 m or rad, or 1e-14 of the positions if that is larger, plus the
-    distance that the joint moves in 2e-12 s. The same rules apply to the zero of a function, but its round-off and the
-    errors at contacts count.
+    distance that the joint moves in 2e-12 s. The same rules apply to the zeros of a function. However, small values of
+    a function are not treated as zero, so round-off, or an error at a contact, can cause an event.
 
     rbchain locates events on the interpolant of the step, to 1e-11 s. A joint may pass the value several times within
     one step. A function is called at both ends of each step and at three places between them, and at further places
-    where it comes close to zero. Changes of its sign may be missed if it changes its sign twice within a quarter of a
-    step, and has no extreme next to one of these places.
+    where it comes close to zero. If it changes its sign twice within a quarter of a step and has no extremum next to
+    one of these places, both changes may be missed.
 
     Examples
     --------

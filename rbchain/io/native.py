@@ -26,7 +26,7 @@
     reference = { type = "sines", amplitude = 0.3, angular_frequency = 2.0 }
     kp = 20.0
 
-    [[constraint]]                  # its type is ball, hinge, weld, distance or coupler; the world is no body
+    [[constraint]]                  # its type is ball, hinge, weld, distance or coupler; the world is not a body
     type = "ball"
     name = "tip"
     frame_a = "upper"

@@ -1,6 +1,7 @@
 """Monte Carlo studies: reproducible and resumable, on one machine or on a cluster.
 
-`__init__.pyi` lists the public names. Each is imported when it is first used: a report needs neither Numba nor SciPy.
+`Study` describes a study and runs it. `Dispersion` lists the parameters that can vary, and `Measure` the quantities
+that a study can record.
 """
 
 from typing import Any
@@ -10,6 +11,7 @@ import lazy_loader
 from ..common.misspelled import no_attribute
 from ..errors import missing_package
 
+# `__init__.pyi` lists the public names. Each is imported on first use: a report needs neither Numba nor SciPy.
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
