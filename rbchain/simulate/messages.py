@@ -89,7 +89,7 @@ def message_of_limits(motion: Trajectory) -> str:
     count, first = _joint_of_first_sample(motion, motion.beyond_limits, motion.dof_beyond_limits)
     return (
         f"{count} of {motion.status.size}: The motion exceeds the position limits of a joint without stops: "
-        f"{first}. Limits are not enforced by themselves. Use HardStops, or the elastic stops of "
+        f"{first}. Limits are not enforced unless you add stops. Use HardStops, or the elastic stops of "
         "PassiveForces."
     )
 

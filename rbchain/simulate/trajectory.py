@@ -181,8 +181,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         """Samples that have exceeded `Model.position_limits`, (...) array of bool.
 
         The positions of joints without `HardStops` and without elastic stops count, at the start and at the end of each
-        step. Limits are not enforced by themselves. A position within 1e-6 rad or m of its limit (1e-3 in float32), or
-        within this fraction of its limit, does not exceed it.
+        step. Limits are not enforced unless you add stops. A position within 1e-6 rad or m of its limit (1e-3 in
+        float32), or within this fraction of its limit, does not exceed it.
         """
         return self.dof_beyond_limits >= 0
 
