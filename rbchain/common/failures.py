@@ -5,6 +5,7 @@ from typing import Any, Literal, get_args
 from .misspelled import one_of
 
 OnFailure = Literal["warn", "raise", "ignore"]
+WORDS = get_args(OnFailure)
 RENAMED = {"status": "ignore", "nan": "ignore"}
 
 
@@ -19,6 +20,6 @@ def checked_on_failure(value: Any, error: type[Exception]) -> OnFailure:
     """
     new = RENAMED.get(value) if isinstance(value, str) else None
     if new:
-        words = ", ".join(map(repr, get_args(OnFailure)))
+        words = ", ".join(map(repr, WORDS))
         raise error(f"on_failure is {value!r}; expected one of {words}. {value!r} is now called {new!r}")
-    return one_of("on_failure", value, get_args(OnFailure), error)
+    return one_of("on_failure", value, WORDS, error)

@@ -50,7 +50,8 @@ class KernelModel(KernelArrays):
     state_arguments : StateArguments
         The checks of the states of this model. `KernelArrays` describes all other attributes.
     spare_memory : dict
-        Working memory by the size of a number, the lanes and the rows. Similar models share it.
+        Working memory by its use: for `compute`, by the size of a number, the lanes and the rows. Similar models
+        share it.
     single_calls : SingleCalls
         The functions that compute single states.
     """
@@ -59,7 +60,7 @@ class KernelModel(KernelArrays):
         super().__init__(description, similar)
         self.state_arguments = StateArguments(description, self.dofs, self.batch_shape)
         self._shared = self.batch_shape == ()
-        self.spare_memory: dict[tuple[int, int, int], list[np.ndarray]] = {}
+        self.spare_memory: dict[tuple[int | str, ...], list[Any]] = {}
         if isinstance(self.similar, KernelModel):
             self.spare_memory = self.similar.spare_memory
         self.single_calls = SingleCalls()

@@ -51,7 +51,7 @@ class Continuation:
     def of(cls, request: Request, outcome: Outcome) -> Continuation:
         """Return how a trajectory has ended, with copies, because the caller may change its arrays."""
         copies = (x.copy() for x in (outcome.end_states, outcome.memory, outcome.tally, outcome.end_times))
-        return cls(replace(request, continuation=None), *copies)
+        return cls(request if request.continuation is None else replace(request, continuation=None), *copies)
 
     def start(self, start: Start, saved: Sequence[np.ndarray], outcome: Outcome) -> tuple[Start, int]:
         """Return the start of the next trajectory, and the number of its samples that have not ended.

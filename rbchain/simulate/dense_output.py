@@ -12,7 +12,7 @@ import numpy as np
 from ..core.sample.records import StepRecord
 from ..core.tree.layout import POSING_FREE, POSING_SPHERICAL, TOPOLOGY_COORDINATE, TOPOLOGY_POSING
 from ..model.arguments import numbers_of_samples
-from .settings import memory_for
+from .settings import ExplainsMemory
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import Actions
@@ -66,7 +66,7 @@ def new_record(
     nodes, steps = nodes_of_step(method), most + 1 if most else 0
     has_samplers = actions is not None and actions.shared.samplers is not None
     channels = actions.shared.samplers.channels.shape[1] if has_samplers else 0  # type: ignore[union-attr]
-    with memory_for(
+    with ExplainsMemory(
         f"dense_output is {most} and there are {samples} samples", "keep fewer steps, or simulate fewer samples"
     ):
         return StepRecord(

@@ -42,7 +42,7 @@ from .results import new_contact_forces, new_outputs, outputs_of_samples
 from .rounded_times import warn_of_rounded_times
 from .samplers import refuse_samplers
 from .sensitivities import sensitivity_rows, with_sensitivities
-from .settings import LESS_MEMORY, memory_for, refuse_contacts, refuse_events
+from .settings import LESS_MEMORY, ExplainsMemory, refuse_contacts, refuse_events
 from .signal_columns import SIGNALS, weights_of
 
 if TYPE_CHECKING:
@@ -109,6 +109,13 @@ class Prepared:
             self.saved,
             self.outcome,
         )
+
+    def spare_memory(self, request: Request) -> list[Any] | None:
+        """Return the memory of earlier calls with this model and method; None with actions, which need other sizes."""
+        if self.actions is not None:
+            return None
+        key = request.method.name, width_of(request), request.dtype.itemsize, request.energy_error
+        return self.kernel_model.spare_memory.setdefault(key, [])
 
     def new_memory(self, request: Request, blocks: int) -> TrajectoryMemory:
         """Allocate the memory of one call of the driver for a number of blocks."""
@@ -189,7 +196,7 @@ def prepare(request: Request) -> Prepared:
 
 def _new_states(samples: int, times: int, rows: tuple[int, ...], dtype: np.dtype) -> list[np.ndarray]:
     """Allocate arrays (samples, times, rows) for states at the saved times."""
-    with memory_for(
+    with ExplainsMemory(
         f"there are {samples} samples and {times} saved times", f"{LESS_MEMORY}, or simulate fewer samples"
     ):
         return [np.empty((samples, times, m), dtype) for m in rows]
@@ -226,6 +233,8 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
 
 def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
     """Raise an error for a tau other than zero of joints whose motion a drive prescribes."""
+    if actions is None:
+        return
     held = held_dofs(actions, model.nv)
     if not held.any():
         return

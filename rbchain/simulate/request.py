@@ -168,9 +168,9 @@ def checked_duration(duration: float | None) -> float:
 def checked_start(t0: float, shortest: float) -> float:
     """Return the time at the start, s. Raises ArgumentError if float64 does not resolve the shortest step there."""
     t0 = finite_number("t0", t0, ArgumentError, least=0.0)
-    if np.spacing(t0) > LARGEST_ROUND_OFF * finite_number("step", shortest, ArgumentError, above=0.0):
+    if math.ulp(t0) > LARGEST_ROUND_OFF * finite_number("step", shortest, ArgumentError, above=0.0):
         raise ArgumentError(
-            f"t0 is {t0:g} s, where times are multiples of {np.spacing(t0):.2g} s; expected a time that resolves the "
+            f"t0 is {t0:g} s, where times are multiples of {math.ulp(t0):.2g} s; expected a time that resolves the "
             f"steps, or a simulation of {shortest:g} s. Start at t0=0 if nothing depends on time"
         )
     return t0
@@ -211,12 +211,12 @@ def checked_states(
     precisions = {x.dtype for x in arrays[is_neutral:2] if x.ndim}
     if precisions == {np.dtype(np.float32)}:
         arrays = [float32_array(name, x, ArgumentError) for name, x in zip(names, arrays, strict=True)]
-    one_force = arrays[2]
-    arrays[1:] = [x if x.ndim else np.full(model.nv, x) for x in arrays[1:]]
+    if not arrays[1].ndim:
+        arrays[1] = np.full(model.nv, arrays[1])
     arguments = model.kernel_model.state_arguments
     states, dtype, batch = arguments.check(names[:2], arrays[:2])
-    if not one_force.ndim:
-        return [*states, np.full((*batch, model.nv), one_force, dtype)], dtype, batch
+    if not arrays[2].ndim:
+        return [*states, np.full((*batch, model.nv), arrays[2], dtype)], dtype, batch
     (forces,), _, of_forces = arguments.check(names[2:], arrays[2:], has_samples=False)
     if not _fits(of_forces, batch):  # probably a history, which would silently become a batch
         raise ArgumentError(

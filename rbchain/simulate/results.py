@@ -26,11 +26,12 @@ from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
 from ..core.sample import tally_layout as tallies
 from ..core.sample.records import Outcome, Saved
+from ..core.sample.status import INITIAL_PENETRATION, STOPPED
 from ..core.tree.layout import PRISMATIC, TOPOLOGY_COORDINATE, TOPOLOGY_JOINT
 from ..drivers import threads
 from ..drivers.trajectories import Actions, actuator_forces
 from ..drivers.trajectory_memory import state_memory
-from ..errors import ArgumentError, Status
+from ..errors import ArgumentError
 from .dense_output import kept_steps
 from .loops import close_states, held_dofs
 from .messages import sample_index
@@ -123,15 +124,23 @@ def tau_and_qdd(
     return found.reshape(*batch, m, 2 * n)
 
 
-def held_after_stop(states: np.ndarray, ends: np.ndarray, status: np.ndarray) -> np.ndarray:
-    """Return positions or velocities (*batch, times, n) that stay constant after an event ended the sample.
+def held_after_stop(
+    states: tuple[np.ndarray, np.ndarray], ends: tuple[np.ndarray, np.ndarray], status: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions and velocities (*batch, times, n) that stay constant after an event ended the sample.
 
     The states after the end are NaN. The states of failed samples stay NaN. `ends` are (*batch, n).
     """
-    held = (status == Status.STOPPED)[..., None] & np.isnan(states).any(-1)
-    if not held.any():
+    has_stopped = status == STOPPED
+    if not has_stopped.any():
         return states
-    return np.where(held[..., None], ends[..., None, :].astype(states.dtype, copy=False), states)
+    q, qd = (
+        np.where(
+            (has_stopped[..., None] & np.isnan(x).any(-1))[..., None], end[..., None, :].astype(x.dtype, copy=False), x
+        )
+        for x, end in zip(states, ends, strict=True)
+    )
+    return q, qd
 
 
 def with_dense_output(
@@ -278,7 +287,7 @@ def contact_results(
 
 def refuse_penetration(model: Model, forces: Sequence[Force], status: np.ndarray, q0: np.ndarray) -> None:
     """Raise an ArgumentError for a single initial state beyond a stop or in a plane, and name the deepest one."""
-    if status.ndim > 0 or int(status) != Status.INITIAL_PENETRATION:
+    if status.ndim > 0 or int(status) != INITIAL_PENETRATION:
         return
     found = []
     for force in forces:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -42,13 +41,26 @@ DEFAULT_ATOL = {"float64": 1e-10, "float32": 1e-7}
 TOLERANCE_OF_SIGNALS, TOLERANCES_OF_SIGNALS = 100.0, (1e-10, 1e-3)
 
 
-@contextmanager
-def memory_for(found: str, remedy: str) -> Iterator[None]:
-    """Explain errors of allocations whose size a setting determines."""
-    try:
-        yield
-    except (MemoryError, OverflowError, ValueError) as error:  # sizes beyond the limits of the machine or of NumPy
-        raise ArgumentError(f"{found}, which needs more memory than this machine has ({error}); {remedy}") from None
+class ExplainsMemory:
+    """Explains errors of the allocations within it, whose size a setting determines.
+
+    Parameters
+    ----------
+    found, remedy : str
+        The setting that was found, and what to do.
+    """
+
+    def __init__(self, found: str, remedy: str) -> None:
+        self.found, self.remedy = found, remedy
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, (MemoryError, OverflowError, ValueError)):  # beyond the limits of the machine or of NumPy
+            raise ArgumentError(
+                f"{self.found}, which needs more memory than this machine has ({error}); {self.remedy}"
+            ) from None
 
 
 def times_to_save(
@@ -79,7 +91,7 @@ def times_to_save(
     save_at = DEFAULT_TIMES if save_at is None else save_at
     if np.ndim(save_at) == 0:
         count = number_of_times(save_at)
-        with memory_for(f"save_at is {save_at!r}", LESS_MEMORY):
+        with ExplainsMemory(f"save_at is {save_at!r}", LESS_MEMORY):
             return np.linspace(t0, t0 + duration, count), slice(None)
     times = real_array("save_at", save_at, ArgumentError)
     if times.ndim != 1 or times.size == 0:
@@ -126,7 +138,7 @@ def _times_every(interval: float, duration: float) -> np.ndarray:
             f"save_every is {interval:g} s, which gives more than {MAX_TIMES} times in {duration:g} s; expected a "
             "longer interval"
         )
-    with memory_for(f"save_every is {interval:g} s", LESS_MEMORY):
+    with ExplainsMemory(f"save_every is {interval:g} s", LESS_MEMORY):
         times = np.arange(math.ceil(intervals * (1.0 - SHORTEST_INTERVAL)) + 1) * interval
     times[-1] = duration
     return times
@@ -172,8 +184,10 @@ def settings_of(
                 f'Remove {name}, or use method "rk45" or "rosenbrock"'
             )
     step = finite_number("step", step, ArgumentError, above=0.0)
-    longest = (times[1:] - times[:-1]).max()
-    if longest > MAX_FIXED_STEPS * step:
+    longest, most = times[-1] - times[0], MAX_FIXED_STEPS * step
+    if longest > most:
+        longest = (times[1:] - times[:-1]).max()
+    if longest > most:
         raise ArgumentError(
             f"step is {step!r} s, which makes more than {MAX_FIXED_STEPS:.0e} steps between two saved times "
             f"{longest:g} s apart; expected a longer step"

@@ -42,7 +42,7 @@ from .results import (
     with_dense_output,
 )
 from .sensitivities import sensitivities_of
-from .stiff_springs import are_too_stiff
+from .stiff_springs import are_checked, are_too_stiff
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def _report(motion: Trajectory, raises: bool) -> None:
 
 def _with_stiff_samples(request: Request, prepared: Prepared) -> Prepared:
     """Mark the samples that are too stiff at their start, unless they continue a trajectory."""
-    if request.continuation is not None:
+    if request.continuation is not None or not are_checked(request):
         return prepared
     q, qd = (x.reshape(request.samples, x.shape[-1]) for x in request.states[:2])
     found = are_too_stiff(request, q, qd, np.arange(request.samples))
@@ -309,6 +309,7 @@ def _run(request: Request, prepared: Prepared) -> None:
         width_of(request),
         prepared.count * request.model.nv * _evaluations(request, prepared),
         prepared.calls.batch_functions,
+        prepared.spare_memory(request),
     )
     status = prepared.outcome.tally[:, 0].reshape(request.batch)
     refuse_penetration(request.model, request.forces, status, request.states[0])
@@ -343,11 +344,12 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
     status, steps, rejections, evaluations, is_stiff, _, beyond_limit = (x.reshape(batch) for x in outcome.tally.T)
     end_states = outcome.end_states.reshape(*batch, outcome.end_states.shape[1])
     end_q, end_qd = end_states[..., : model.nq], end_states[..., model.nq : model.nq + model.nv]
+    q, qd = held_after_stop((q, qd), (end_q, end_qd), status)
     tau = prepared.start.tau
     motion = Trajectory(
         t=times[asked],
-        q=held_after_stop(q, end_q, status),
-        qd=held_after_stop(qd, end_qd, status),
+        q=q,
+        qd=qd,
         status=status,
         steps=steps,
         rejections=rejections,

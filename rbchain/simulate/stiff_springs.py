@@ -44,6 +44,11 @@ ROUND_OFF = 1e-6
 NUMBERS_AT_ONCE = 500_000
 
 
+def are_checked(request: Request) -> bool:
+    """Whether `are_too_stiff` checks the samples."""
+    return _free_dofs(request) is not None
+
+
 def are_too_stiff(request: Request, q: np.ndarray, qd: np.ndarray, samples: np.ndarray) -> np.ndarray:
     """Return for which samples fixed steps are unstable with the forces between bodies at the start.
 
