@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def flatten_drive(
             numbers.add_field(what, drive, gain)
         else:
             numbers.add(f"{what}: {gain}", absent)
-    if not is_sampled and np.any(np.asarray(getattr(drive, "ki", 0.0)) != 0.0):
+    if not is_sampled and not _is_zero(getattr(drive, "ki", 0.0)):
         codes[drive_layout.INTEGRAL, d] = model.nq + model.nv + states_of_drives(codes)
     if isinstance(drive, PID):
         _add_feedforward(what, drive, is_sampled, codes, d, signals)
@@ -98,8 +98,15 @@ def flatten_drive(
     codes[drive_layout.COMPENSATES_GRAVITY, d] = getattr(drive, "gravity_compensation", False)
 
 
+def _is_zero(value: Any) -> bool:
+    """Whether a number, or each number of an array, is zero. An Input is not."""
+    return value == 0.0 if type(value) is float else not np.any(np.asarray(value) != 0.0)
+
+
 def _add_feedforward(what: str, drive: PID, is_sampled: bool, codes: np.ndarray, d: int, signals: SignalTables) -> None:
     """Add the signal of the feedforward force, unless it is the number zero."""
+    if type(drive.feedforward) is float and drive.feedforward == 0.0:
+        return
     signal = as_signal(f"{what}: feedforward", drive.feedforward)
     if signal.is_constant and not signal.coefficients.any() and not signal.inputs:
         return
@@ -110,9 +117,9 @@ def _add_lag(
     what: str, model: Model, drive: PID, is_sampled: bool, codes: np.ndarray, d: int, numbers: SampleNumbers
 ) -> None:
     """Add the time constant of the feedforward and its row of the state, unless it is zero for all samples."""
-    given = np.asarray(drive.feedforward_time_constant)
-    if not (given > 0.0).any():
+    if _is_zero(drive.feedforward_time_constant):
         return
+    given = np.asarray(drive.feedforward_time_constant)
     if is_sampled:
         raise ArgumentError(
             f"{what}: it has a feedforward_time_constant, but a controller in Sampled computes its force at instants "
@@ -154,7 +161,7 @@ def refuse_short_lags(drives: Iterable[object], method: str, step: float, longes
         Longest stable step, in time constants.
     """
     for drive in drives:
-        if not isinstance(drive, PID):
+        if not isinstance(drive, PID) or _is_zero(drive.feedforward_time_constant):
             continue
         given = np.ravel(drive.feedforward_time_constant)
         shortest = np.min(given, initial=np.inf, where=given > 0.0)

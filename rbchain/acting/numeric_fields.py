@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import Field, dataclass, field, fields, replace
+from functools import cache
 from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
@@ -182,6 +183,7 @@ class Declared(Value):
         return name if frame is None else f"{name} on {frame!r}"
 
     @classmethod
+    @cache
     def numeric_field(cls, name: str) -> NumericField:
         """Return the declaration of a field."""
         return next(field for field in cls.numeric_fields if field.name == name)

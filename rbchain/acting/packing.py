@@ -49,6 +49,9 @@ class SampleNumbers:
         Raises ArgumentError if it does not fit. The message begins with `what`.
         """
         field, value = owner.numeric_field(name), getattr(owner, name)
+        if type(value) is float and not field.shape and field.lower <= value <= field.upper:
+            self.columns.append(np.array([value]))  # most fields; the checks below take ten times as long
+            return len(self.columns) - 1
         if field.shape:
             found = field.checked(what, value)
             first, _ = self.add_row(f"{what}: {name}", found.reshape(*found.shape[: -len(field.shape)], -1))
@@ -76,6 +79,8 @@ class SampleNumbers:
         """Add the numbers along the last axis of `values` (..., m), and return the first column and m."""
         values = np.atleast_1d(real_array(name, values, ArgumentError))
         first = len(self.columns)
+        if values.shape == (0,):
+            return first, 0
         if values.ndim == 1 and not np.isnan(values).any():
             self.columns += [*values.reshape(-1, 1)]
             return first, values.size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -90,10 +91,16 @@ def _replaced_in(value: Any, function: Callable[[RandomSignal], Any]) -> Any:
         return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
     if not is_dataclass(value) or isinstance(value, (type, Signal)):
         return value
-    old = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-    new = {name: _replaced_in(part, function) for name, part in old.items()}
+    old = {name: getattr(value, name) for name in _arguments_of(type(value))}
+    new = {name: _replaced_in(part, function) for name, part in old.items() if type(part) not in NAMES_AND_NUMBERS}
     changed = {name: part for name, part in new.items() if part is not old[name]}
     return replace(value, **changed) if changed else value
+
+
+@cache
+def _arguments_of(kind: type[Any]) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass that are arguments of its constructor."""
+    return tuple(field.name for field in fields(kind) if field.init)
 
 
 def _has_three_components(value: Any) -> bool:

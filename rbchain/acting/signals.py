@@ -289,6 +289,8 @@ class Signal(AddsSignals):
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """Shape of the batch; () if all samples share the signal."""
+        if self.coefficients.ndim == self.waves.ndim == 2 and not self.inputs:
+            return ()
         of_inputs = [term.batch_shape for term in self.inputs]
         return np.broadcast_shapes(self.coefficients.shape[:-2], self.waves.shape[:-2], *of_inputs)
 
