@@ -72,7 +72,8 @@ class BatchFunction:
             but they have a note with the time.
         """
         t, batch = self.phase + self.period * (int(due.max()) - 1), self.parameters.shape[:-1]
-        q, qd = (x.reshape(*batch, x.shape[-1]).copy() for x in np.split(measured, [self.nq], axis=-1))
+        measured = measured.reshape(*batch, measured.shape[-1])
+        q, qd = measured[..., : self.nq].copy(), measured[..., self.nq :].copy()
         states = (self.states,) if self.states.shape[-1] else ()
         computed = () if self.needed is None else (self.needed.compute(q, qd, (due > 0).reshape(batch)),)
         try:
@@ -80,8 +81,11 @@ class BatchFunction:
         except Exception as error:
             error.add_note(f"{self.what} raised this exception at t = {t:.6g} s.")
             raise
-        self.states[...] = self.states.astype(self.dtype)  # as compiled code stores them
+        if states:
+            self.states[...] = self.states.astype(self.dtype)  # as compiled code stores them
         found = self._checked(returned, t, (*batch, self.count)).reshape(-1, self.count)
+        if np.isfinite(found).all():
+            return found
         for sample in np.flatnonzero((due > 0) & ~np.isfinite(found).all(-1)):
             wrong = found[sample][~np.isfinite(found[sample])][0]
             self.failures[int(sample)] = f"{self.what} returned {wrong} at t = {t:.6g} s"
@@ -90,11 +94,11 @@ class BatchFunction:
     def _checked(self, returned: Any, t: float, shape: tuple[int, ...]) -> np.ndarray:
         """Return the result of the function as an array of this shape."""
         what = f"{self.what}: the result at t = {t:.6g} s"
-        expected = f"expected an array of shape {shape}, the batch shape of q0 and the number of outputs"
-        if returned is None:
-            raise ArgumentError(f"{what} is None; {expected}. Return the outputs")
-        found = real_array(what, returned, ArgumentError)
-        if found.shape != shape:
+        found = None if returned is None else real_array(what, returned, ArgumentError)
+        if found is None or found.shape != shape:
+            expected = f"expected an array of shape {shape}, the batch shape of q0 and the number of outputs"
+            if found is None:
+                raise ArgumentError(f"{what} is None; {expected}. Return the outputs")
             raise ArgumentError(f"{what} has shape {found.shape}; {expected}")
         return found
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .preparation import Prepared
     from .request import Request
 
+NONE = np.empty(0, np.int64)  # numbers of no samples
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -177,7 +179,7 @@ class SampleStates(SuggestsAttributes):
     def _use_inputs(self, prepared: Prepared) -> np.ndarray:
         """Use the inputs of all samples. Samples with inputs that are not finite fail: return those that continued."""
         if not prepared.calls.inputs:
-            return np.empty(0, np.int64)
+            return NONE
         is_wrong = write_inputs(prepared, self.inputs, self._q.dtype)
         refused = np.flatnonzero(is_wrong & (self._status == Status.DONE))
         self._status[refused] = Status.NOT_FINITE

@@ -16,6 +16,7 @@ from ..acting.events import Event
 from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
 from ..common.failures import OnFailure
+from ..compiling.jit import compiled_for
 from ..core.methods.settings import AdaptiveStepSettings
 from ..core.sample import tally_layout as tallies
 from ..drivers.trajectories import integrate_batch
@@ -301,10 +302,13 @@ def _run(request: Request, prepared: Prepared) -> None:
     """Integrate all samples. Raises ArgumentError if contacts of a single state penetrate at the start."""
     if not prepared.count:
         return
+    arguments, driver = prepared.driver_arguments(request), integrate_batch
+    if prepared.calls.batch_functions:  # the driver is called once in each period
+        driver = compiled_for(driver, (prepared.new_memory(request, 1), *arguments, 0, prepared.count))
     run_driver(
-        integrate_batch,
+        driver,
         partial(prepared.new_memory, request),
-        prepared.driver_arguments(request),
+        arguments,
         prepared.count,
         width_of(request),
         prepared.count * request.model.nv * _evaluations(request, prepared),

@@ -33,6 +33,7 @@ from .preparation import Prepared, prepare, refuse_forces_of_drives, width_of
 from .request import Request
 from .resets import closed_rows, groups_of_equal, refuse_arguments, rows_of, states_of_rows, with_parameters
 from .results import exceptions_of
+from .sample_states import NONE
 from .settings import MAX_FIXED_STEPS, ROUND_OFF_OF_STEPS
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 DONE = int(Status.DONE)  # reading the member of an enumeration takes longer than a comparison
 #: Samples: all of them, or their numbers.
 Rows = slice | np.ndarray
-ALL, NONE = slice(None), np.empty(0, np.int64)
+ALL = slice(None)
 
 
 class Stepper(CompiledSteps):
@@ -195,16 +196,17 @@ class Stepper(CompiledSteps):
         ends = time_of_steps(self._first_time, steps, self._step_length) if count else starts + duration
         self._refuse_late_end(ends.max())
         is_at_same_time = (starts == starts[0]).all()
-        if self._is_autonomous or is_at_same_time:
-            self._integrate(active, starts[0], ends[0])
-        else:  # only samples at the same time are integrated together
-            for group in groups_of_equal(starts):
-                self._integrate(active[group], starts[group[0]], ends[group[0]])
+        end_times = self._prepared.outcome.end_times
+        # only samples at the same time are integrated together
+        for group in [ALL] if self._is_autonomous or is_at_same_time else groups_of_equal(starts):
+            samples, start = active[group], starts[group][0]
+            self._integrate(samples, start, ends[group][0])
+            end_times[samples] -= start
         self._keep_results(active)
         has_ended = self._status[active] != DONE
         ended, done = active[has_ended], active[~has_ended]
         self._steps[done], self._t[done] = steps[~has_ended], ends[~has_ended]
-        self._t[ended] += self._prepared.outcome.end_times[ended]
+        self._t[ended] += end_times[ended]
         self._is_in_step = done.size == self._t.size and bool(is_at_same_time and (steps == steps[0]).all())
         return ended
 
@@ -215,13 +217,13 @@ class Stepper(CompiledSteps):
         self._refuse_late_end(end)
         self._integrate(ALL, start, end)
         self._keep_results(ALL)
-        if not self._status.any():
+        if np.count_nonzero(self._status) == 0:  # DONE is 0; `any` takes longer
             self._steps[:], self._t[:] = steps, end
             return NONE
         self._is_in_step = False
         has_ended = self._status != DONE
         self._steps[~has_ended], self._t[~has_ended] = steps, end
-        self._t[has_ended] += self._prepared.outcome.end_times[has_ended]
+        self._t[has_ended] += self._prepared.outcome.end_times[has_ended] - start
         return np.flatnonzero(has_ended)
 
     def _refuse_late_end(self, end: float) -> None:
@@ -233,8 +235,7 @@ class Stepper(CompiledSteps):
 
     def _integrate(self, samples: Rows, start: float, end: float) -> None:
         """Integrate samples from a start to an end."""
-        outcome = self._prepared.outcome
-        outcome.interrupt[0] = 0  # Ctrl-C may have ended the last call
+        self._prepared.outcome.interrupt[0] = 0  # Ctrl-C may have ended the last call
         if isinstance(samples, slice):
             arguments, size = self._arguments, self._status.size
         else:
@@ -246,7 +247,6 @@ class Stepper(CompiledSteps):
             self._driver = compiled_for(integrate_batch, (self._new_memory(1), *arguments, 0, size))
         functions = self._prepared.calls.batch_functions
         run_driver(self._driver, self._new_memory, arguments, size, self._width, effort, functions, self._spare)
-        outcome.end_times[samples] -= start
 
     def _keep_results(self, samples: Rows) -> None:
         """Keep the results of samples when all of them are integrated: a call that is interrupted changes nothing."""
