@@ -234,7 +234,7 @@ def copy_sample(source, i, target, j):
     Parameters
     ----------
     source, target : StepperArrays or Snapshot
-        Of one stepper, or of steppers with the same method, drives and forces.
+        Both from one stepper, or from steppers with the same method, drives and forces.
     i, j : int
     """
     copy_row(source.q[i], target.q[j])

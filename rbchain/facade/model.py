@@ -147,13 +147,13 @@ class Model(
         The density of the fluid, and the fields of `Immersion` of each body. Added masses refer to the origin of the
         body's frame.
     mass, cg, inertia : (n,), (n, 3), (n, 3, 3) arrays, kg, m, kg m^2
-        Of each body, in body axes; the tensor is about the cg.
+        Values of each body, in body axes. The tensor is about the cg.
     inertial_parameters : (10 n,) array
         Mass, mass times cg and inertia tensor about the origin of the frame of each body.
     in_water : bool
         Whether a fluid acts on any body.
     gravity : (3,) array, m/s^2
-        In world axes.
+        Gravitational acceleration in world axes.
     fixed_frames : dict
         Name of each frame on a fixed joint, with the index of the body that it is fixed to (-1: the world).
     visuals : dict

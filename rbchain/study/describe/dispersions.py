@@ -37,19 +37,23 @@ class Dispersion(Described):
     Notes
     -----
     A path is `owner.field` or `owner.field.component`, such as "link2.mass" or "link2.cg.x". "*", "?" and "[1-3]" match
-    parts of names, and "{waist,elbow}.friction" lists several names. Degree of freedom i of a joint that has several is
-    "joint.field.i". The owner of a parameter of a body, joint or constraint is its name. A drive, sensor, wrench,
-    spring, contact or event has its `name`, if it has one. If not, a drive, an `Actuator`, a sensor, `DryFriction`,
-    `HardStops` or the `Event` of a joint has the name of its joint. A `Wrench` has the name of its frame, and a
-    `SphereContact` the name of its body. A spring, bushing or contact of two bodies has the names of its bodies, such
-    as "slider-rod" or "world-rod", `UserForces` or an `Event` the name of the function, and a `Current` the name
-    "current". If a path is ambiguous, the study raises an error that asks for a `name`.
+    parts of names, and "{waist,elbow}.friction" lists several names. For degree of freedom i of a joint with several,
+    the path is "joint.field.i". The owner of a parameter of a body, joint or constraint is its name. The owner of a
+    parameter of a drive, sensor, wrench, spring, contact or event is its `name`. If it has none, the owner is:
+
+    * the joint of a drive, an `Actuator`, a sensor, `DryFriction`, `HardStops` or the `Event` of a joint
+    * the frame of a `Wrench`, and the body of a `SphereContact`
+    * both bodies of a spring, bushing or contact, as in "slider-rod" or "world-rod"
+    * the function of `UserForces` or of an `Event`
+    * "current" for a `Current`
+
+    If a path is ambiguous, the study raises an error that asks for a `name`.
 
     The field is the argument of the constructor, or the field of the model. A study prints the effects of each
     dispersion on the model before it runs. The following fields can vary. `how` can be "set", "add" or "multiply",
     unless the list below gives other options for the field.
 
-    Of each body:
+    For each body:
 
     * "mass": mass in kg. The inertia tensor does not change, as in `Model.vary`. To change the density of a body, use
       "mass_and_inertia".
@@ -65,7 +69,7 @@ class Dispersion(Described):
     * "linear_damping", "quadratic_damping", "added_volume", "added_mass" ("multiply"): factors of these fields of
       `Immersion`.
 
-    Of each degree of freedom:
+    For each degree of freedom:
 
     * "axis" ("add"): components x, y, z of a rotation vector in rad that misaligns the joint axis, in body axes.
     * "pitch", "rotor_inertia", "gear_ratio": fields of the joint.
@@ -75,12 +79,12 @@ class Dispersion(Described):
       components are the degrees of freedom 3 to 5 of a free joint.
     * "qd", "tau": initial velocity and constant joint force.
 
-    Of the model, without an owner:
+    For the whole model, without an owner:
 
     * "gravity": components x, y, z in m/s^2, in world axes.
     * "fluid_density": in kg/m^3.
 
-    Of drives and sensors:
+    For drives and sensors:
 
     * "kp", "kd", "ki", "limit", "feedforward_time_constant": gains, force limit and time constant in s of a drive.
     * "delay", "latency", "rate_limit", "resolution": of a `Sampled`, in s, N m/s or N/s, and N m or N.
@@ -95,7 +99,7 @@ class Dispersion(Described):
       `PrescribedAcceleration`, `PrescribedVelocity` or `PrescribedPosition`, or of the feedforward of a `PID`, or a
       factor of the signal.
 
-    Of forces:
+    For forces:
 
     * "force", "moment" ("add", "multiply"): components x, y, z of a constant offset of a `Wrench`, in N or N m, or of
       a factor of its signals, such as the level of noise.
@@ -109,7 +113,7 @@ class Dispersion(Described):
     * "pose_a_rotation", "pose_b_rotation" ("add"): components x, y, z of a rotation vector in rad that turns a
       frame, in its own axes.
 
-    Of the signals of drives and forces, whose paths are their owners, such as "link1.signal.amplitude" and
+    For the signals of drives and forces, whose paths are their owners, such as "link1.signal.amplitude" and
     "wrench.force.y.values.2". The field is the argument of the constructor of the signal:
 
     * "value": a constant. "coefficients": of a polynomial; "link1.reference.coefficients.1" is the factor of t.
@@ -123,7 +127,7 @@ class Dispersion(Described):
 
     These values are applied first. The offset or the factor of the whole signal is applied afterwards.
 
-    Of friction, stops and contacts:
+    For friction, stops and contacts:
 
     * "dry_friction" ("multiply"): common factor of all friction levels of a `DryFriction`.
     * "kinetic", "static", "kinetic_backward", "static_backward": of a `DryFriction`, in N m or N. Levels that the
@@ -138,12 +142,12 @@ class Dispersion(Described):
     * "plane_point": components x, y, z of a point of the plane of such a contact in m, in world axes.
     * "plane_normal" ("add"): components x, y, z of a rotation vector in rad that tilts the normal, in world axes.
 
-    Of events:
+    For events:
 
     * "value": of the `Event` of a joint, in rad or m, or in rad/s or m/s.
     * "parameters": of the function of an `Event`; "far.parameters.0" is the first parameter of the function far.
 
-    Of constraints:
+    For constraints:
 
     * "point_a", "point_b": components x, y, z of a point in m, in the axes of its moving body.
     * "axes_a", "axes_b" ("add"): components x, y, z of a rotation vector in rad that turns the frame of a
