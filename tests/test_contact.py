@@ -758,7 +758,7 @@ def test_numbers_of_contacts_vary_in_a_study_file_as_arrays_do_in_python(tmp_pat
         (('name = "floor"', ""), "nothing named 'floor'"),
         (
             ("floor.friction", "*.friction"),
-            "stands for different quantities, of the degree of freedom and SphereContact",
+            "matches different quantities, of the degree of freedom and SphereContact",
         ),
         (("low = 0.1, high = 0.9", 'low = "0.1 N", high = "0.9 N"'), "'0.1 N' has a unit; expected a plain number"),
         (("low = 0.1, high = 0.9", "low = -3, high = -2"), "no valid draw changes the model.*friction is"),

@@ -102,13 +102,13 @@ def test_a_path_with_two_meanings_needs_a_name():
     floor = {"radius": 0.01, "plane_point": (0, -3, 0), "plane_normal": (0, 1, 0), "friction": 0.5}
     settings = {"samples": 4, "simulate": {"duration": 0.05, "method": "moreau", "step": 0.01}}
     vary = {"link1.friction": rb.Uniform(0.2, 0.4)}
-    with pytest.raises(rb.StudyError, match=r"'link1.friction' stands for 2 parameters, of .*SphereContact.*`name`"):
+    with pytest.raises(rb.StudyError, match=r"the path of 2 parameters, of .*SphereContact.*`name`"):
         rb.Study(model, forces=[rb.SphereContact("link1", point=(0, 0, 0), **floor)], vary=vary, **settings)
     forces = [rb.SphereContact("link1", point=(0, 0, 0), **floor, name="floor")]
     study = rb.Study(model, forces=forces, vary=vary | {"floor.friction": rb.Uniform(0.5, 0.6)}, **settings)
     assert study.effects == {"link1.friction": "friction of link1", "floor.friction": "drives and forces"}
     two = [rb.Wrench("link1", force=(1, 0, 0)), rb.Wrench("link1", force=(0, 1, 0))]
-    with pytest.raises(rb.StudyError, match=r"'link1.force' stands for 2 parameters, of Wrench;"):
+    with pytest.raises(rb.StudyError, match=r"'link1.force' is the path of 2 parameters, of Wrench;"):
         rb.Study(model, forces=two, vary={"link1.force": rb.Normal(0, 1)}, **settings)
 
 

@@ -42,8 +42,8 @@ class Dispersion(Described):
     parameter of a drive, sensor, wrench, spring, contact or event is its `name`. If it has none, the owner is:
 
     * the joint of a drive, an `Actuator`, a sensor, `DryFriction`, `HardStops` or the `Event` of a joint
-    * the frame of a `Wrench`, and the body of a `SphereContact`
-    * both bodies of a spring, bushing or contact, as in "slider-rod" or "world-rod"
+    * the frame of a `Wrench`, `SphereContact` or `EllipsoidContact`
+    * both frames of a spring, bushing or contact, as in "slider-rod" or "world-rod"
     * the function of `UserForces` or of an `Event`
     * "current" for a `Current`
 

@@ -137,13 +137,13 @@ def varied_at(path: str, dispersion: Dispersion, parameters: Parameters, nominal
         owners = [_class_of(*match.owned.value, nominal) for match in found if match.name == repeated.name]
         classes = " and ".join(dict.fromkeys(owners))
         raise StudyError(
-            f"{repeated.name!r} stands for {len(owners)} parameters, of {classes}; expected one. Give "
+            f"{repeated.name!r} is the path of {len(owners)} parameters, of {classes}; expected one. Give "
             "drives, sensors, forces or contacts a `name`, which is then their owner in paths"
         )
     if len(kinds) > 1:
         owners = list(dict.fromkeys(_class_of(*match.owned.value, nominal) for match in found))
         raise StudyError(
-            f"{path!r} stands for different quantities, of {' and '.join(owners)}; expected paths of one of them"
+            f"{path!r} matches different quantities, of {' and '.join(owners)}; expected paths of one of them"
         )
     name, parameter = kinds[0], PARAMETERS[kinds[0]]
     how = parameter.ways[0] if dispersion.how is None else dispersion.how
