@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="rbchain",
         **help_texts(
-            "Simulate serial chains and trees of rigid bodies, one mechanism or batches of them. "
+            "Simulate robot arms, floating-base robots, linkages and gear trains, one mechanism or a batch of many. "
             "`rbchain COMMAND --help` explains a command.",
             "rbchain simulate examples/puma560.urdf --batch 10000 --duration 2 --out swing.npz",
             "rbchain info examples/puma560.urdf",

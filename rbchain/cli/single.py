@@ -76,8 +76,8 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
         parents=[file],
         help="simulate a mechanism with its drives from random or given initial states",
         **help_texts(
-            "Simulate a batch of samples with random initial states, or one sample from a given state. The drives of "
-            "the mechanism act. Print the number of steps and the accuracy.",
+            "Simulate a batch of samples with random initial states, or one sample from a given state, with the drives "
+            "of the mechanism. Print the number of steps and the accuracy.",
             "rbchain simulate examples/puma560.urdf --batch 10000 --duration 2 --spread 0.2 --seed 1 --out swing.npz",
             "rbchain simulate arm.urdf --q 0.5,-0.2 --qd 0,1 --duration 10 --method rk4 --step 1e-3",
         ),
