@@ -132,8 +132,8 @@ _SENTENCES = {
     ),
     Status.STOPPED: "An event ended the simulation.",
     Status.TOO_STIFF: (
-        "The step is too long for springs, damping, friction or controller gains. Reduce it, or use the method "
-        "'rosenbrock'. For forces of joints, 'implicit' is stable too."
+        "The step is too long for springs, damping, friction or controller gains. Reduce the step, or use the method "
+        "'rosenbrock'. For joint forces, 'implicit' is stable too."
     ),
     Status.INVALID_PARAMETERS: "The drawn parameters are invalid, so this sample was not simulated.",
     Status.USER_FUNCTION_FAILED: "A user function raised an exception.",
@@ -143,12 +143,12 @@ _SENTENCES = {
         "configuration."
     ),
     Status.INITIAL_PENETRATION: (
-        "The initial position is beyond a hard stop, or a shape is inside of its contact. Change q0. To see the "
-        "contact and its gap, simulate only this sample, as a single state."
+        "The initial position is beyond a hard stop, or a contact shape penetrates a plane or another body. Change q0. "
+        "To see the contact and its gap, simulate only this sample, as a single state."
     ),
     Status.NO_CONTACT_MODES: (
-        "No choice of open, sticking and sliding contacts agrees with their forces, or it changes repeatedly at one "
-        "time. Use the method 'moreau'."
+        "No combination of open, sticking and sliding contacts is consistent with the forces, or the combination "
+        "changes repeatedly at one time. Use the method 'moreau'."
     ),
     Status.TIME_NOT_RESOLVED: (
         "The duration is so long that float64 cannot resolve the steps near its end. Reduce the duration."

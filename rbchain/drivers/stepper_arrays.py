@@ -75,7 +75,7 @@ class Timing(NamedTuple):
 
 
 class StepperArrays(NamedTuple):
-    """The samples of a stepper, for compiled code. These arrays are the arrays of the stepper in Python, too.
+    """The samples of a stepper, for compiled code. They share memory with the stepper in Python.
 
     * `q` (samples, nq), rad or m, and `qd` (samples, nv), rad/s or m/s: read them. Write to them only after `reset`.
     * `t` (samples,), s, `status`, `steps` and `episodes` (samples,): read them.

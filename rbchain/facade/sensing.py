@@ -46,17 +46,17 @@ class Sensors(NamedItems[SensorOfFile]):
         Returns
         -------
         dict of arrays
-            By the names of the sensors: (..., times) for sensors of joints, (..., times, 4) for quaternions
-            [x, y, z, w], and (..., times, 3) for all others. `SensorOfFile.unit` is the unit. Sensors of frames measure
-            in world axes; velocimeters, gyroscopes, accelerometers, forces and torques are in the axes of the frame.
-            Accelerations include -g, as MuJoCo and real accelerometers have it. Forces and torques are the action of
-            the parent on the body.
+            By the names of the sensors: (..., times) for sensors of joints, (..., times, 4) for quaternions [x, y, z,
+            w], and (..., times, 3) for all others. `SensorOfFile.unit` is the unit. Sensors of frames measure in world
+            axes; velocimeters, gyroscopes, accelerometers, forces and torques are in the axes of the frame.
+            Accelerations include -g, as in MuJoCo and in real accelerometers. Forces and torques are the action of the
+            parent on the body.
 
         Raises
         ------
         ArgumentError
-            If the trajectory is of a model with other bodies or joints, or if a sensor measures a force, and
-            `motion.reactions` does not exist, such as under contacts.
+            If the trajectory belongs to a model with other bodies or joints, or if a sensor measures a force and
+            `motion.reactions` is not available, for example because of contacts.
 
         Notes
         -----

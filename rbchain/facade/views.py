@@ -73,7 +73,7 @@ class BodyView(_View):
         Pose of its joint in the frame of the parent at q = 0.
     mass, cg, inertia, placement_rotation, placement_translation
     volume, buoyancy_center, added_mass, added_volume, linear_damping, quadratic_damping, strip_drag
-        The numbers of this body in the attribute of that name of `Model`.
+        The values of this body in the `Model` attributes of the same names.
     """
 
     mass = _Entries()
@@ -126,7 +126,7 @@ class JointView(_View):
     axis, pitch, rotor_inertia, gear_ratio, armature
     stiffness, rest_position, cubic_stiffness, damping, friction, static_friction, stribeck_velocity
     friction_velocity, friction_asymmetry, stop_lower, stop_upper, limit_stiffness, limit_damping
-        The numbers of this joint in the attribute of that name of `Model`.
+        The values of this joint in the `Model` attributes of the same names.
     """
 
     axis = _Entries()

@@ -31,7 +31,7 @@ ON_AXIS, AT_JOINT = ("revolute", "continuous", "screw"), ("universal", "revolute
 def load_sdf(
     path: Path, base: AnyJoint | None = None, nonphysical_inertia: Literal["refuse", "warn"] = "warn"
 ) -> Model:
-    """Read a model from an SDF file of the versions 1.4 to 1.12, or the only moving model of its world.
+    """Read a model from an SDF file (versions 1.4 to 1.12), or the only moving model of its world.
 
     If no joint connects a link to the world, `base` is the joint between the world and the root link; by default the
     link is fixed, and the warning lists it. Damping, friction and springs become passive forces of the joints. Limits
@@ -43,7 +43,7 @@ def load_sdf(
     on the axis of the joint, the origin of the body is the origin of the joint instead. A frame `link_origin` then has
     the pose of the link.
 
-    Raises FileFormatError if the file does not follow the format or has a joint that rbchain does not have, and
+    Raises FileFormatError if the file does not follow the format or has a joint that rbchain does not support, and
     ModelError if the mechanism is invalid.
     """
     check_base(base)
