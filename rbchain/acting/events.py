@@ -58,15 +58,19 @@ class Event(Declared):
 
     Notes
     -----
-    An event occurs when a joint reaches `value` or passes it, but not when it leaves it. So a sample that starts at
-    `value` has no event before it returns. A distance from `value` of some units of round-off counts as zero: 8 units
-    of the largest position or velocity so far, or 128 units within a step of "rosenbrock". A joint that turns back at
-    `value` has one event, in the direction in which it arrives. If it turns back so close to `value` that the error of
-    the method decides, there may be no event, one or two. With `DryFriction`, `HardStops` or contacts in methods with
-    adaptive steps, a distance counts as zero at changes between sliding, sticking, open and closed contact, and until
-    the joint moves farther away. This distance is 1e-10 m or rad, or 1e-14 of the positions if that is larger, plus the
-    distance that the joint moves in 2e-12 s. The same rules apply to the zeros of a function. However, small values of
-    a function are not treated as zero, so round-off, or an error at a contact, can cause an event.
+    An event occurs when a joint reaches `value` or passes it, but not when it leaves it, so a sample that starts at
+    `value` has no event before it returns. A joint that turns back at `value` has one event, in the direction in which
+    it arrives. If it turns back so close to `value` that the error of the method decides, there may be no event, one or
+    two.
+
+    Distances from `value` within round-off are treated as zero: 8 units of round-off of the largest position or
+    velocity so far, or 128 units within a step of "rosenbrock". With `DryFriction`, `HardStops` or contacts in methods
+    with adaptive steps, larger distances are treated as zero at changes between sliding, sticking, open and closed
+    contact, and until the joint moves farther away. They are 1e-10 m or rad, or 1e-14 of the positions if that is
+    larger, plus the distance that the joint moves in 2e-12 s.
+
+    The same rules apply to the zeros of a function. However, small values of a function are not treated as zero, so
+    round-off, or an error at a contact, can cause an event.
 
     rbchain locates events on the interpolant of the step, to 1e-11 s. A joint may pass the value several times within
     one step. A function is called at both ends of each step and at three places between them, and at further places

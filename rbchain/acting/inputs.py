@@ -44,7 +44,7 @@ class Input(AddsSignals):
 
     Notes
     -----
-    The derivatives of an input are zero. So a PID whose reference is an input damps the velocity of the joint.
+    The derivatives of an input are zero, so a PID whose reference is an input damps the velocity of the joint.
 
     If an input of `PrescribedPosition` or `PrescribedVelocity` changes, the motion of the joint jumps, without an
     impulse on other joints. Use `PrescribedAcceleration` or a controller if the change is large.

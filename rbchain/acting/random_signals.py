@@ -1,7 +1,7 @@
 """Random signals: functions of time with a separate realization for each sample.
 
 The random numbers of a signal depend only on the seed, the channel and the number of the sample
-(`core.lanes.random_numbers`). So a sample gets the same signal alone and in any batch.
+(`core.lanes.random_numbers`). A sample therefore gets the same signal in any batch.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Sampled(Drive):
         Largest rate of change between two outputs of the controller.
     resolution : float or one for each sample, N m or N, or units of the target
         Distance between two values of the output; 0 for no rounding. Outputs are first clipped to the `limit` of the
-        controller, then to the rate limit, and rounded last. So an output may exceed the limit by up to half the
+        controller, then to the rate limit, and rounded last. An output may therefore exceed the limit by up to half the
         resolution.
     states : (m,) or (..., m) array
         Initial values of the discrete states of a user function. The function then has the argument `states` after

@@ -81,7 +81,8 @@ def equilibrium(
         Where the search starts, in each sample. The default is the neutral positions. Closed loops are assembled
         first.
     drives, forces : lists
-        As for `linearize`. By default, the drives of the model act. `PrescribedPosition` holds a joint at the time t.
+        As for `linearize`. By default, the drives of the model act. `PrescribedPosition` holds a joint at its position
+        at time t.
     tau : float or (..., nv) array, N m or N
         Constant joint forces.
     free : list of str, optional

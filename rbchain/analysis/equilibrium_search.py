@@ -342,7 +342,7 @@ def _refuse_moving(conditions: Conditions, points: OperatingPoints) -> None:
     if len(moving):
         joint = joints_of_dofs(conditions.model, moving)[0]
         raise ArgumentError(
-            f"equilibrium: PrescribedPosition moves joint {joint!r} at the time t; expected a velocity of zero. Use a "
+            f"equilibrium: PrescribedPosition moves joint {joint!r} at time t; expected a velocity of zero. Use a "
             "constant signal, or another time"
         )
 

@@ -62,17 +62,17 @@ class PeriodicMotion(SampleArrays):
     Attributes
     ----------
     q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-        State at the time 0. `Model.simulate(q, qd, period)` is the motion. For samples that failed, the best state of
+        State at time 0. `Model.simulate(q, qd, period)` computes the motion. For samples that failed, the best state of
         the search.
     period : float, or (...) array if it was unknown, s
     monodromy : (..., states, states) array
-        The derivative of the state after one period with respect to the state at the time 0.
+        The derivative of the state after one period with respect to the state at time 0.
     multipliers : (..., states) complex array
         Floquet multipliers: the eigenvalues of the monodromy matrix, the largest absolute value first.
     states : tuple of str
         Names of the states: "q NAME" and "qd NAME" for each degree of freedom that is not prescribed.
     residual : (...) array
-        The largest difference between the states after one period and at the time 0, in SI units.
+        The largest difference between the states after one period and at time 0, in SI units.
     stable : (...) array of bool
         Whether no small change grows: no multiplier has an absolute value above 1 + 1e-6. With an unknown period, the
         multiplier nearest to 1, which belongs to a shift in time, is ignored. False for samples that failed.
@@ -274,7 +274,7 @@ class _Shooting:
         return bordered, np.concatenate([-residuals, np.zeros((len(A), 1))], 1)
 
     def _rates(self, q: FloatArray, qd: FloatArray) -> FloatArray:
-        """Return the rates (samples, states) of states at the time 0."""
+        """Return the rates (samples, states) of states at time 0."""
         acting = {name: self.settings[name] for name in ("tau", "drives", "forces")}
         qdd = accelerations(self.model, self.shaped(q), self.shaped(qd), **acting).reshape(qd.shape)
         return np.concatenate([qd, qdd], -1)[:, self.chosen]
@@ -290,8 +290,8 @@ class _Shooting:
     def _after_period(self, q: FloatArray, qd: FloatArray, periods: FloatArray) -> tuple[FloatArray, ...]:
         """Return the states, the largest residuals, the residuals (samples, states), and the monodromy matrices.
 
-        The states contain the positions and velocities that drives prescribe at the time 0. The states after one
-        period follow, and the changes of the positions that drives prescribe.
+        The states contain the positions and velocities that drives prescribe at time 0. The states after one period
+        follow, and the changes of the positions that drives prescribe.
         """
         n = qd.shape[1]
         if self.is_known:

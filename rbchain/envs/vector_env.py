@@ -80,8 +80,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     `rbchain.Status`. The observation belongs to the last valid state. An event with `stop=True` terminates the
     episode. Pass `on_failure="ignore"` to `model.stepper`, unless you want warnings.
 
-    With `seed`, `reset` restores the stepper to its first state, and seeds `np_random`. So the same seed and actions
-    give the same episodes, with the noise of sensors.
+    With `seed`, `reset` restores the stepper to its first state, and seeds `np_random`. The same seed and actions
+    therefore give the same episodes, including the noise of sensors.
 
     Examples
     --------

@@ -148,8 +148,8 @@ class Immersion(Value):
 
         Notes
         -----
-        With the density rho, the added mass normal to the axis is pi rho r^2 l, and the added inertia of rotations
-        about axes normal to it is pi rho r^2 l^3 / 12.
+        For density rho, the added mass normal to the axis is pi rho r^2 l, and the added inertia of rotations about
+        axes normal to it is pi rho r^2 l^3 / 12.
 
         Examples
         --------
