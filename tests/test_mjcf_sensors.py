@@ -108,6 +108,27 @@ def test_files_of_rbchain_keep_sensors(tmp_path):
 
 
 @plain
+def test_sensors_of_a_rerooted_model_are_kept_in_files_of_rbchain(tmp_path):
+    text = """
+    <mujoco>
+      <worldbody>
+        <body name="base"> <freejoint/> <geom size="0.1" mass="1"/>
+          <body name="arm" pos="0.1 0 0">
+            <joint name="turn" axis="0 1 0"/> <joint name="lift" type="slide" axis="1 0 0"/> <geom size="0.1" mass="1"/>
+          </body>
+        </body>
+      </worldbody>
+      <sensor> <jointpos name="angle" joint="turn"/> <jointvel name="rate" joint="lift"/> </sensor>
+    </mujoco>"""
+    (tmp_path / "model.xml").write_text(text)
+    with pytest.warns(UserWarning):
+        turned = rb.load(tmp_path / "model.xml").reroot("arm")
+    rb.save(turned, tmp_path / "model.toml")
+    assert dict(rb.load(tmp_path / "model.toml").sensors) == dict(turned.sensors)
+    assert [sensor.dof for sensor in turned.sensors.values()] == [1, 0]
+
+
+@plain
 def test_quaternions_have_w_last(tmp_path):
     model, engine, _ = both(tmp_path, '<framequat name="turn" objtype="site" objname="sf"/>')
     motion, expected = measured(model, engine)

@@ -330,7 +330,8 @@ class Editing(Attributes):
         (('arm', 'body_body'), ('body', 'arm'), ['body'])
         """
         rerooted = type(self)(rerooted_description(self.description, body))
-        dofs = dict(zip(self.body_names, zip(self.joint_names, self.description.dof_counts, strict=True), strict=True))
+        joints = zip(self.joint_names, self.description.dof_counts.tolist(), strict=True)
+        dofs = dict(zip(self.body_names, joints, strict=True))
         reversed_joints = dict(dofs[name] for name in path_to_root(mechanism_of(self.description), body)[:-1])
         return with_file_records(rerooted, self, partial(self.reroot_state, body), reversed_joints)
 

@@ -191,6 +191,22 @@ def test_responses_of_a_damped_oscillator():
         np.testing.assert_allclose(results[name], expected, rtol=1e-6, err_msg=name)
 
 
+def test_responses_of_the_energy_drift_start_at_zero():
+    """A force of 2 N on 1 kg at 3 m/s adds the energy 6 t + 2 t^2 J to the 4.5 J at the start: 8 J in 1 s."""
+    motion = slide(1.0).simulate([[0.0]], [[3.0]], 1.0, method="rk4", step=0.05, tau=2.0, dense_output=20)
+
+    def time(energy):
+        return (-6.0 + math.sqrt(36.0 + 8.0 * energy)) / 4.0
+
+    for over, given, expected in (
+        ("rise_time", {"step_to": 4.0}, time(3.6) - time(0.4)),
+        ("overshoot", {"step_to": 4.0}, 1.0),
+        ("settling_time", {"step_to": 5.0, "band": 0.7}, time(1.5)),
+    ):
+        found = Measure("drift", "energy_drift", over=over, **given).values(motion.model, motion)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, err_msg=over)
+
+
 def test_the_highest_of_many_similar_peaks_and_corners_between_nodes():
     """Sixty peaks fall by 3e-5 of their height each; the distance from a point that the slide passes has corners."""
     zeta, omega, speed, duration, target = 1e-5 / (2 * math.pi) * 3, 2 * math.pi, 5.0, 60.0, 0.31

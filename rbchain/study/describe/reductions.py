@@ -147,10 +147,11 @@ def reduced_in_steps(steps: in_steps.Steps, case: Case) -> np.ndarray:
 
 def _of_steps(steps: in_steps.Steps, case: Case) -> np.ndarray:
     measure, model, motion, drives = case
-    start = steps.x[:, 0, 0]
     if measure.quantity == "energy_drift":
-        steps = steps.map(lambda x: x - along(start, x))
+        energy = steps.x[:, 0, 0]
+        steps = steps.map(lambda x: x - along(energy, x))
     if measure.over in OF_STEPS:
+        start = steps.x[:, 0, 0]
         return _response(measure, steps, start, measure.in_si("step_to", model))
     if measure.over == "time_above":
         threshold = measure.in_si("threshold", model)
