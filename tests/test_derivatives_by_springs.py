@@ -283,7 +283,7 @@ def test_a_fit_finds_the_spring_of_a_motion():
         ({"forces": [wall([5.0, 6.0], 0.0)]}, r"wall.stiffness has shape \(2,\)"),
         ({"forces": [wall(5.0, 0.0), wall(6.0, 0.0)]}, "matches 2 parameters; expected one. Give each force another"),
         ({"forces": [rb.Bushing(None, "slide", stiffness=np.eye(6), name="wall")]}, "a matrix of a Bushing"),
-        ({"forces": ()}, "does not name a parameter"),
+        ({"forces": ()}, "is not the path of a parameter"),
     ],
 )
 def test_refused_fits(given, message):

@@ -1,4 +1,4 @@
-"""Keyframe: a state of a model that its file names, with the values of inputs."""
+"""Keyframe: a named state of a model from a file, with the values of inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .named_items import NamedDict
 
 @dataclass(frozen=True, eq=False)
 class Keyframe(Value):
-    """A state of a model that its file names, such as the pose in which a robot stands.
+    """A named state of a model from a file, such as the standing pose of a robot.
 
     Attributes
     ----------

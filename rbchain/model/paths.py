@@ -148,7 +148,7 @@ def _chosen(owned: Owned[T], rest: list[str]) -> tuple[tuple[int, ...], bool] | 
 
 def _message(path: str, parameters: Parameters[T], relatives: Mapping[str, str]) -> str:
     """Describe the names that a path without a match should use instead."""
-    start = f"{path!r} does not name a parameter"
+    start = f"{path!r} is not the path of a parameter"
     for owner, field, rest in reversed([*_splits(path)]):  # the longest owner first, such as a signal of a drive
         if owner and parameters.get(field) and all(not owned.owner for owned in parameters[field]):
             return f"{start}: {field!r} belongs to the whole model; write {'.'.join([field, *rest])!r}"

@@ -345,7 +345,7 @@ WRONG_FOR_THE_MODEL = [
         r"rbchain computes",
     ),
     (vary("*.mass", {"type": "normal", "mean": "5 deg", "std": "1 g"}), r"vary\.\S+.distribution: mass is '5 deg'"),
-    (vary("*.kp"), r"'kp' does not name|does not name a parameter"),
+    (vary("*.kp"), r"'kp' is not|is not the path of a parameter"),
     (
         vary("*.pitch"),
         r"vary\.\S+: no valid draw changes the model. .*: pitch cannot vary: no joint is a screw",

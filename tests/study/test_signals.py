@@ -246,7 +246,7 @@ def test_names_that_are_not_numbers_of_a_signal_are_refused_with_the_reason():
         "link2.feedforward.density": "share the spectrum of noise. Vary its `factor`",
         "link2.feedforward.sines": "one grid of frequencies or times",
         "link2.feedforward.seed": "the study numbers its samples",
-        "link2.feedforward.std": r"'link2.feedforward.std' does not name a parameter",
+        "link2.feedforward.std": r"'link2.feedforward.std' is not the path of a parameter",
         "link2.reference.amplitude": "'link2.reference' has no 'amplitude'; expected one of offset",
     }.items():
         with pytest.raises(StudyError, match=message):
