@@ -240,7 +240,7 @@ def _print_effects(console: Console, effects: Mapping[str, str]) -> None:
 
 def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
     """Print the statistics of the measures, and the failure rate."""
-    from ..study.analyze.survivors import survivors_in
+    from ..study.analyze.survivors import survivors_in, warnings_in
 
     statistics = json.loads(results.attrs["statistics"])
     columns = ("measure", "mean", "std", "5 %", "median", "95 %", "unit")
@@ -263,6 +263,8 @@ def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
     console.print(table)
     for line in left_out:
         console.print(line, markup=False, highlight=False)
+    for line in warnings_in(results):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     rate = statistics["failure_rate"]
     console.print(
         f"{statistics['samples']:,} samples, {statistics['failures']:,} failed. Failure rate {rate['estimate']:.3%}, "
@@ -275,7 +277,7 @@ def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
 
 def _study_status(options: argparse.Namespace, folder: str, console: Console) -> int:
     """Print the effects of the dispersions, and the number of finished samples."""
-    from ..study.analyze.survivors import survivors_in
+    from ..study.analyze.survivors import survivors_in, warnings_in
     from ..study.plan.outcomes import NOT_RUN, has_failed
     from ..study.store.opening import open_finished
 
@@ -289,6 +291,8 @@ def _study_status(options: argparse.Namespace, folder: str, console: Console) ->
     )
     if failed:
         console.print(survivors_in(results), markup=False, highlight=False, soft_wrap=True)
+    for line in warnings_in(results):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     return EXIT_OK
 
 

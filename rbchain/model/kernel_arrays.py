@@ -148,11 +148,12 @@ class KernelArrays:
         return self.in_water and any(field.any() for field in fields)
 
     @cached_property
-    def dofs_with_limits(self) -> tuple[int, ...]:
-        """The degrees of freedom with a finite position limit and without elastic stops, in any of the samples."""
+    def unguarded_limits(self) -> np.ndarray:
+        """The position limits (nv, 2) in whose direction no sample has an elastic stop; infinite ones elsewhere."""
         d = self.description
-        stops = (d.limit_stiffness != 0.0).reshape(-1, self.nv).any(0)
-        return tuple(np.flatnonzero(np.isfinite(d.limits[:, :2]).any(-1) & ~stops).tolist())
+        is_stiff = (d.limit_stiffness != 0.0).reshape(-1, self.nv).any(0)
+        has_stop = [np.isfinite(x).reshape(-1, self.nv).any(0) & is_stiff for x in (d.stop_lower, d.stop_upper)]
+        return np.where(np.stack(has_stop, -1), [-np.inf, np.inf], d.limits[:, :2])
 
     def refuse_water(self, what: str) -> None:
         """Raise an ArgumentError if the model is in water, because the function `what` does not support water."""

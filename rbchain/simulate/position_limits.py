@@ -21,14 +21,15 @@ ALLOWED = {"float64": 1e-6, "float32": 1e-3}
 def limits_to_check(model: Model, forces: Sequence[Any], dtype: np.dtype) -> np.ndarray:
     """Return the coordinate, the lower and upper limit with an allowance, and the dof, of each limited dof: (m, 4).
 
-    These are the dofs with a finite position limit, without HardStops and without elastic stops.
+    These are the dofs with a finite position limit, without HardStops and without an elastic stop in this direction.
     """
     stops = [force for force in forces if isinstance(force, HardStops)]
     with_stops = [dof_index(model, "HardStops", stop.joint, stop.dof) for stop in stops]
-    dofs = [dof for dof in model.kernel_model.dofs_with_limits if dof not in with_stops]
+    limits = model.kernel_model.unguarded_limits
+    dofs = [dof for dof in np.flatnonzero(np.isfinite(limits).any(-1)).tolist() if dof not in with_stops]
     if not dofs:
         return np.empty((0, 4))
-    limits = model.position_limits[dofs]
+    limits = limits[dofs]
     allowed = ALLOWED[dtype.name] * np.where(np.isfinite(limits), np.maximum(1.0, np.abs(limits)), 0.0)
     coordinates = model.kernel_model.topology[TOPOLOGY_COORDINATE, dofs]
     return np.column_stack([coordinates, limits[:, 0] - allowed[:, 0], limits[:, 1] + allowed[:, 1], dofs])

@@ -19,6 +19,7 @@ from ..common.real_arrays import excerpt
 from ..errors import SimulationWarning, StudyError
 from ..facade.model import Model
 from .analyze import control_variates as controls, gradients, sensitivity, shapley
+from .analyze.survivors import warnings_in
 from .describe.correlations import Correlation
 from .describe.description import Description, Outputs, Simulation, StopWhen, read_description
 from .describe.designs import Design, DesignName, SupportsArray
@@ -280,7 +281,9 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         Warns
         -----
         SimulationWarning
-            If samples fail. The message is `attrs["survivors"]`.
+            If samples fail. The message is `attrs["survivors"]`. Also if samples exceed position limits, digital
+            control loops are unstable near their sampling rate, or impulses of contacts missed their tolerance:
+            `warnings` contains the sum of 1, 2 and 4 for these in each sample, if the study can have them.
         UserWarning
             If files in the folder were damaged. The message lists them. rbchain computes their samples again.
 
@@ -324,6 +327,9 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
             raise StudyError(survivors)
         if survivors and on_failure == "warn":
             warnings.warn(survivors, SimulationWarning, stacklevel=3)
+        if on_failure != "ignore":
+            for sentence in warnings_in(results):
+                warnings.warn(sentence, SimulationWarning, stacklevel=3)
         return results
 
     def merge(self, out: str | Path, folders: Sequence[str | Path], **settings: Any) -> xarray.Dataset:

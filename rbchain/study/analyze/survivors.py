@@ -1,4 +1,7 @@
-"""A sentence about failed samples: statistics describe the others, why samples failed, and on what this depends."""
+"""Sentences about samples that failed or have warnings.
+
+Statistics describe the samples that did not fail. The sentences state why samples failed, and on what this depends.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..plan.outcomes import NOT_RUN, has_failed, status_in_words
+from ..plan.outcomes import NOT_RUN, OF_WARNINGS, has_failed, status_in_words
+from ..plan.outputs import WARNINGS
 
 if TYPE_CHECKING:
     import xarray
@@ -22,6 +26,15 @@ def survivors_in(results: xarray.Dataset | StoredResults) -> str:
     """Return the sentence about the failed samples in results; empty if no sample failed."""
     names = results["parameter"].values if "parameter" in results else np.zeros(0, str)
     return survivors(results["status"].values, results["parameters"], names)
+
+
+def warnings_in(results: xarray.Dataset | StoredResults) -> list[str]:
+    """Return a sentence for each warning that samples in results have."""
+    if WARNINGS not in results:
+        return []
+    found, run = results[WARNINGS].values, int((results["status"].values != NOT_RUN).sum())
+    counts = {what: int(np.count_nonzero(found & int(flag))) for flag, what in OF_WARNINGS.items()}
+    return [f"{count:,} of {run:,} samples {what}" for what, count in counts.items() if count]
 
 
 def survivors(status: np.ndarray, parameters: Any, names: np.ndarray) -> str:

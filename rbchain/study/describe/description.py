@@ -273,7 +273,18 @@ def _action(convert: Callable[[Mapping[str, Any]], Any]) -> Callable[[Any], Any]
 #: Names of outputs and axes of the results.
 RESERVED = {
     *("parameters", "parameter", "q", "qd", "q_final", "qd_final", "q_min", "q_max", "qd_min", "qd_max", "end_time"),
-    *("status", "event_count", "event_time", "event", "sample", "time", "position", "velocity", "failure rate"),
+    *(
+        "status",
+        "event_count",
+        "event_time",
+        "event",
+        "sample",
+        "time",
+        "position",
+        "velocity",
+        "failure rate",
+        "warnings",
+    ),
     *("zarr.json", "parameter_units", "position_units", "velocity_units"),
 }
 

@@ -1,8 +1,11 @@
-"""Outcomes of samples: whether a sample was computed, whether it failed, and what to do then."""
+"""Outcomes of samples: whether a sample was computed, failed, or has a warning, and what to do then."""
+
+from enum import IntFlag
 
 import numpy as np
 
 from ...errors import Status
+from ...simulate.trajectory import Trajectory
 
 NOT_RUN = -1  # status of a sample that has not been computed yet
 #: What to do about failures whose description does not say it.
@@ -12,6 +15,44 @@ REMEDIES = {
     Status.INVALID_PARAMETERS: "Narrow the distributions, or use one without impossible values, such as a lognormal.",
     Status.USER_FUNCTION_FAILED: "Simulate one of these samples with Study.sample; its message contains the exception.",
 }
+
+
+class Warnings(IntFlag):
+    """Warnings about a sample, which `Model.simulate` gives too. They are a sum, 0 without a warning."""
+
+    BEYOND_LIMITS = 1
+    OSCILLATES = 2
+    INEXACT_CONTACTS = 4
+
+
+#: What samples with a warning do, and what to do then.
+OF_WARNINGS = {
+    Warnings.BEYOND_LIMITS: (
+        "exceed the position limits of joints without stops. Limits are not enforced by themselves. Use HardStops, or "
+        "the elastic stops of PassiveForces."
+    ),
+    Warnings.OSCILLATES: (
+        "have a digital control loop that oscillates near its sampling rate and is unstable. Use a shorter period, a "
+        "shorter delay, or smaller gains."
+    ),
+    Warnings.INEXACT_CONTACTS: (
+        "have impulses of friction and contacts that missed their tolerance. Use a shorter step, or a larger atol if "
+        "`Study.sample` shows an acceptable contact_residual."
+    ),
+}
+
+
+def warnings_of(motion: Trajectory) -> np.ndarray:
+    """Return the warnings about each sample of a trajectory (samples,)."""
+    found = {
+        Warnings.BEYOND_LIMITS: motion.beyond_limits,
+        Warnings.OSCILLATES: motion.oscillating_dof >= 0,
+        Warnings.INEXACT_CONTACTS: motion.contact_residual > motion.contact_tolerance,
+    }
+    total = np.zeros(motion.status.shape, np.int8)
+    for flag, is_so in found.items():
+        total[is_so] |= np.int8(flag)
+    return total
 
 
 def has_failed(status: np.ndarray) -> np.ndarray:

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ...acting.contacts import is_contact
 from ...acting.events import Event
 from ...acting.numeric_fields import Drive
+from ...acting.sampled import Sampled
 from ...errors import Status
 from ...facade.model import Model
 from ...simulate.trajectory import Trajectory
@@ -22,10 +24,12 @@ from ..describe.measures import Measure
 from ..describe.places import errors_at
 from ..describe.quantities import Case, quantity_of
 from .nominal import Nominal
-from .outcomes import NOT_RUN
+from .outcomes import NOT_RUN, Warnings, warnings_of
 
 EXTREMES = ("q_min", "q_max", "qd_min", "qd_max")
 STATUS_LABEL = f"status: {Status.DONE:d} done, {Status.STOPPED:d} stopped by an event, {NOT_RUN} not run, others failed"
+WARNINGS = "warnings"
+WARNINGS_LABEL = "sum of " + ", ".join(f"{flag:d} {flag.name}" for flag in Warnings).lower().replace("_", " ")
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,17 @@ def variables_of(outputs: Outputs, measures: Sequence[Measure], nominal: Nominal
         units = measure.units_in(nominal.model)
         label = f"{measure.name} ({units})" if units else measure.name
         yield Variable(measure.name, units=units, label=label, evaluated=measure.evaluated)
+    if _may_warn(nominal):
+        yield Variable(WARNINGS, dtype=np.int8, label=WARNINGS_LABEL)
     yield Variable("end_time", units="s", label="last valid time of the sample")
     yield Variable("status", dtype=np.int8, label=STATUS_LABEL)
+
+
+def _may_warn(nominal: Nominal) -> bool:
+    """Whether a sample can have a warning."""
+    has_contacts = nominal.simulation.method == "moreau" and any(is_contact(force) for force in nominal.forces)
+    has_limits = np.isfinite(nominal.model.position_limits).any()
+    return bool(has_contacts or has_limits or any(isinstance(drive, Sampled) for drive in nominal.drives))
 
 
 def outputs_of_invalid_draws(
@@ -103,6 +116,8 @@ def outputs_of(
     """
     failed = motion.failed
     outputs = {"parameters": values, "status": motion.status.astype(np.int8), "end_time": motion.end_time}
+    if any(variable.name == WARNINGS for variable in variables):
+        outputs[WARNINGS] = warnings_of(motion)
     nan_if_failed = np.where(failed, np.nan, 1.0)
     for name, states in (("q", motion.q), ("qd", motion.qd)):
         outputs |= {name: states[:, saved], f"{name}_final": states[:, -1] * nan_if_failed[:, None]}

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...common.interrupts import interrupts_wait
 from ...common.whole_files import whole_file
-from ..analyze.survivors import survivors_in
+from ..analyze.survivors import survivors_in, warnings_in
 from ..describe.kinds_of_quantities import OF_EQUILIBRIA, OF_MODES
 from ..plan.outcomes import NOT_RUN, has_failed, sentence
 from ..store.layout import SKETCH
@@ -157,6 +157,7 @@ def _summary(results: StoredResults, samples: int, statistics: dict[str, Any] | 
         f"with {drawn} random {'input' if drawn == 1 else 'inputs'} for each sample. "
         f"{statistics['failures']:,} of {statistics['samples']:,} samples failed. The failure rate is "
         f"{_percent(rate['estimate'])} (95 % confidence interval {_percent(rate['low'])} to {_percent(rate['high'])})."
+        f"{''.join(f' {html.escape(sentence)}' for sentence in warnings_in(results))}"
     )
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FOLDER, CHECKSUMS, DESCRIPTION, LOCK = "results.zarr", "checksums", "description", ".lock"
 SKETCH = "sketch.svg"
 INDICES = "indices.json"
-FORMAT = 2
+FORMAT = 3
 WITHOUT_CHECKSUMS = 1  # the format of earlier versions of rbchain
 
 #: Attributes for the checks, hidden from readers of the results.
