@@ -281,9 +281,9 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         Warns
         -----
         SimulationWarning
-            If samples fail. The message is `attrs["survivors"]`. Also if samples exceed position limits, digital
-            control loops are unstable near their sampling rate, or impulses of contacts missed their tolerance:
-            `warnings` contains the sum of 1, 2 and 4 for these in each sample, if the study can have them.
+            If samples fail. The message is `attrs["survivors"]`. Also if samples exceed position limits, have an
+            unstable digital control loop, or inexact impulses of contacts. `warnings` contains the sum of 1, 2 and 4
+            for these in each sample, if the study can have them.
         UserWarning
             If files in the folder were damaged. The message lists them. rbchain computes their samples again.
 

@@ -81,7 +81,7 @@ def test_mistakes_in_a_study_file_are_named(tmp_path, old, new, message):
 
 
 def test_a_sensitivity_analysis_refuses_noise_of_sensors(tmp_path):
-    with pytest.raises(StudyError, match="noise of sensors"):
+    with pytest.raises(StudyError, match="sensor noise"):
         study_file(tmp_path).sobol_indices("end", base_samples=4)
 
 
@@ -105,5 +105,5 @@ def test_noise_that_only_a_dispersion_adds_depends_on_the_sample_and_the_seed():
     assert np.unique(found).size == 5
     np.testing.assert_array_equal(study(3).run(chunk=2).end.values, found)
     assert (study(4).run().end.values != found).all()
-    with pytest.raises(StudyError, match="noise of sensors"):
+    with pytest.raises(StudyError, match="sensor noise"):
         study(3).sobol_indices("end", base_samples=4)

@@ -53,7 +53,7 @@ def test_samples_that_exceed_position_limits_are_counted(tmp_path, capsys):
 
 
 def test_stops_in_one_direction_guard_this_direction_only():
-    """A stiffness without a position of the stop is no stop."""
+    """A stiffness needs the position of a stop."""
     of_stop = {"limit_stiffness": 1e4, "limit_damping": 0.1}
     expected = {"none": [1, 1], "lower": [0, 1], "both": [0, 0]}
     for stops, warned in expected.items():

@@ -28,8 +28,8 @@ class Warnings(IntFlag):
 #: What samples with a warning do, and what to do then.
 OF_WARNINGS = {
     Warnings.BEYOND_LIMITS: (
-        "exceed the position limits of joints without stops. Limits are not enforced by themselves. Use HardStops, or "
-        "the elastic stops of PassiveForces."
+        "exceed the position limits of joints without stops. Limits are not enforced unless you add stops. Use "
+        "HardStops, or the elastic stops of PassiveForces."
     ),
     Warnings.OSCILLATES: (
         "have a digital control loop that oscillates near its sampling rate and is unstable. Use a shorter period, a "
