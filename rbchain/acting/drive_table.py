@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 #: Whether a drive of each kind prescribes a motion.
 PRESCRIBES_MOTION = np.isin(range(drive_layout.KIND_HELD + 1), drive_layout.PRESCRIBED_KINDS)
+#: Rows of the table that are -1 for drives without the feature.
+ABSENT = [
+    *(drive_layout.INTEGRAL, drive_layout.NEXT),
+    *(drive_layout.FEEDFORWARD, drive_layout.LAG, drive_layout.LAGGED),
+]
 
 
 def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray, list[int]]:
@@ -45,12 +50,14 @@ def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray
     for number, drive in enumerate(drives):
         of_dofs.setdefault(dof_index(model, drive.label(), drive.joint, drive.dof), []).append(number)
     codes = np.zeros((drive_layout.ROWS, model.nv + len(drives) - len(of_dofs)), np.int64)
-    absent = "INTEGRAL", "NEXT", "FEEDFORWARD", "LAG", "LAGGED"
-    codes[[getattr(drive_layout, row) for row in absent]] = -1
+    codes[ABSENT] = -1
     codes[drive_layout.RESTS] = 1
     codes[drive_layout.DOF, : model.nv] = range(model.nv)
     columns, free = [-1] * len(drives), model.nv
     for i, numbers in of_dofs.items():
+        if len(numbers) == 1:
+            columns[numbers[0]] = i
+            continue
         _refuse_conflicts([drives[number] for number in numbers])
         numbers.sort(key=lambda number: not isinstance(drives[number], ComputedTorque))
         own = [i, *range(free, free + len(numbers) - 1)]

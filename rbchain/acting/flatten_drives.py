@@ -138,7 +138,7 @@ def _add_lag(
 
 def states_of_drives(codes: np.ndarray) -> int:
     """Return the number of integrals and of lagged forces in a table of drives, which are rows of the state."""
-    return int((codes[[drive_layout.INTEGRAL, drive_layout.LAGGED]] >= 0).sum())
+    return int(np.count_nonzero(codes[[drive_layout.INTEGRAL, drive_layout.LAGGED]] >= 0))
 
 
 def refuse_lags(what: str, codes: np.ndarray, remedy: str) -> None:

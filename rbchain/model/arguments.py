@@ -236,7 +236,7 @@ def with_batch(samples: _Samples, batch: tuple[int, ...]) -> _Samples:
 
 def precision_of(arrays: Sequence[np.ndarray]) -> np.dtype:
     """Return float32 if all arguments are float32, and float64 otherwise."""
-    return FLOAT32 if all(x.dtype == FLOAT32 for x in arrays) else FLOAT64
+    return FLOAT32 if all([x.dtype == FLOAT32 for x in arrays]) else FLOAT64
 
 
 def as_array(name: str, x: npt.ArrayLike) -> np.ndarray:

@@ -132,7 +132,7 @@ def held_after_stop(
     The states after the end are NaN. The states of failed samples stay NaN. `ends` are (*batch, n).
     """
     has_stopped = status == STOPPED
-    if not has_stopped.any():
+    if np.count_nonzero(has_stopped) == 0:  # `any` takes longer
         return states
     q, qd = (
         np.where(

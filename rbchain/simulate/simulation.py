@@ -285,7 +285,7 @@ def _report(motion: Trajectory, raises: bool) -> None:
     """Raise an error or warn if samples have failed, and warn if they exceed their position limits."""
     if not motion.success:
         raise_or_warn(SimulationError(motion.message, motion), raises, stacklevel=4)
-    elif motion.beyond_limits.any():
+    elif np.count_nonzero(motion.beyond_limits):
         warnings.warn(message_of_limits(motion), SimulationWarning, stacklevel=4)
 
 
