@@ -10,7 +10,7 @@ import pytest
 
 import rbchain as rb
 
-pytestmark = pytest.mark.plain_python
+pytestmark = [pytest.mark.plain_python, pytest.mark.filterwarnings("ignore:.*A digital control loop")]
 
 MASS, PERIOD = 2.0, 0.1
 GROWS = "A digital control loop oscillates near its sampling rate. The force of the Sampled controller of joint 'slide'"
@@ -42,6 +42,8 @@ def test_only_loops_that_grow_are_named(slide, tmp_path):
     assert motion.success
     assert motion.oscillating_dof.tolist() == [-1, -1, -1, 0, 0]
     assert f"2 of 5: {GROWS} in sample 3 changes its direction" in motion.message
+    with pytest.warns(rb.SimulationWarning, match="2 of 5: A digital control loop oscillates near its sampling rate"):
+        motion_of(slide, damper(gains), speeds=np.ones(5))
     assert motion[4].oscillating_dof == 0
     assert GROWS in motion[4].message
     assert "digital" not in motion[1].message

@@ -36,9 +36,18 @@ def message(motion: Trajectory) -> str:
             f"{stiff} of {motion.status.size}: The system is stiff: stability, not the tolerances, limits the "
             'step size. Use method="rosenbrock".'
         )
-    if motion.beyond_limits.any():
-        lines.append(message_of_limits(motion))
-    if (motion.oscillating_dof >= 0).any():
+    return "\n".join(lines + warnings_about(motion))
+
+
+def warnings_about(motion: Trajectory) -> list[str]:
+    """One line for each reason to doubt a motion that did not fail, with its number of samples.
+
+    Joints exceed their position limits, a digital control loop oscillates, or impulses of contacts are inexact.
+    """
+    lines = []
+    if np.count_nonzero(motion.beyond_limits):  # faster than any()
+        lines.append(_message_of_limits(motion))
+    if np.count_nonzero(motion.oscillating_dof >= 0):
         lines.append(_message_of_digital_loops(motion))
     missed = np.count_nonzero(motion.contact_residual > motion.contact_tolerance)
     if missed:
@@ -47,7 +56,7 @@ def message(motion: Trajectory) -> str:
             f"{motion.contact_tolerance:g}. The maximum residual is {np.nanmax(motion.contact_residual):.1e} m/s or "
             "rad/s. Use a shorter step, or a larger atol if this residual is acceptable."
         )
-    return "\n".join(lines)
+    return lines
 
 
 def _where_it_failed(motion: Trajectory, sample: int, status: Status) -> str:
@@ -84,7 +93,7 @@ def message_of_stepper(
     return f"{len(samples)} of {math.prod(batch)} samples failed.{who} reached {t:.6g} s: {detail}"
 
 
-def message_of_limits(motion: Trajectory) -> str:
+def _message_of_limits(motion: Trajectory) -> str:
     """One line: how many samples have left the position limits of joints without stops, and the first of them."""
     count, first = _joint_of_first_sample(motion, motion.beyond_limits, motion.dof_beyond_limits)
     return (

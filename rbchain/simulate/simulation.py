@@ -27,7 +27,7 @@ from .digital_loops import oscillating_dofs
 from .energy import energy_error_of
 from .event_derivatives import with_derivatives
 from .loops import close_saved_states
-from .messages import message_of_limits
+from .messages import warnings_about
 from .methods import MethodName
 from .preparation import Prepared, prepare, width_of
 from .request import Request, check
@@ -230,7 +230,8 @@ def simulate(
     Warns
     -----
     SimulationWarning
-        If samples of a batch fail, or joints without stops exceed their `position_limits`.
+        If samples of a batch fail, or joints without stops exceed their `position_limits`. Also if a digital control
+        loop is unstable near its sampling rate, or impulses of contacts missed their tolerance.
 
     References
     ----------
@@ -282,11 +283,12 @@ def simulate(
 
 
 def _report(motion: Trajectory, raises: bool) -> None:
-    """Raise an error or warn if samples have failed, and warn if they exceed their position limits."""
+    """Raise an error or warn if samples have failed, and warn about other reasons to doubt the motion."""
     if not motion.success:
         raise_or_warn(SimulationError(motion.message, motion), raises, stacklevel=4)
-    elif np.count_nonzero(motion.beyond_limits):
-        warnings.warn(message_of_limits(motion), SimulationWarning, stacklevel=4)
+        return
+    for line in warnings_about(motion):
+        warnings.warn(line, SimulationWarning, stacklevel=4)
 
 
 def _with_stiff_samples(request: Request, prepared: Prepared) -> Prepared:
