@@ -239,6 +239,20 @@ def test_sensors_and_outputs_are_rounded_and_limited():
     assert np.ptp(force) > 1.0
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_output_of_an_instant_contains_a_jump_of_its_reference_at_this_instant(dtype):
+    """In float32, 0.57 s and 0.58 s are rounded to times before the jump."""
+    start, period = np.zeros((1, 1), dtype), 0.01
+    for jump in (0.57, 0.58):
+        reference = rb.Signal(np.array([[0.0], [1.0]]), breaks=np.array([0.0, jump]))
+        drive = rb.Sampled(rb.PID("slide", reference, kp=1.0), period=period)
+        times = [jump - period / 2, jump + period / 2, 0.6]
+        motion = slider(1e6).simulate(
+            start, start, 0.6, method="rk4", step=period, drives=[drive], save_at=times, on_failure="raise"
+        )
+        np.testing.assert_allclose(motion.tau[0, :, 0], [0.0, 1.0, 1.0], atol=1e-6)
+
+
 def test_an_encoder_measures_the_velocity_by_differences():
     count, period = 20, 0.05
     before = [math.nan]

@@ -204,6 +204,22 @@ def test_float32_warns_of_tables_that_change_more_quickly_than_it_resolves_times
         assert is_resolved or "wrong by up to 0.019 % of the maximum. Use float64" in texts[0], texts
 
 
+@pytest.mark.plain_python
+def test_float32_warns_of_sines_that_change_more_quickly_than_it_resolves_times():
+    """Near 100 s, times in float32 are multiples of 2^-17 s = 7.6e-6 s: 7.6e-5 rad at 10 rad/s, 2.3e-4 rad at 30."""
+    model, start = pendulum(), np.zeros((1, 1), np.float32)
+    for frequency, offset, is_resolved in ((10.0, 0.0, True), (30.0, 0.0, False), (30.0, 9.0, True)):
+        signal = rb.Signal.sines([[0.1]], frequency, offset=offset)
+        drives = [rb.PID("rod", signal, kp=1.0), rb.Sampled(rb.PID("rod", signal, kp=1.0), period=0.01)]
+        for drive in drives:
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                model.simulate(start, start, 0.02, method="rk4", step=0.01, t0=99.9, drives=[drive])
+            texts = [str(warning.message) for warning in found]
+            assert len(texts) == (not is_resolved), texts
+            assert is_resolved or "wrong by up to 0.023 % of the maximum" in texts[0], texts
+
+
 def test_a_sample_does_not_depend_on_the_pulses_of_others():
     together = push(pulses(0.1, 11))
     for i in (0, 7):

@@ -17,6 +17,8 @@ from .actuators import begin_lags, restart_lags
 
 # A measurement that is due before the start by less than this fraction of the period is due at the start.
 START_TOLERANCE = 1e-9
+# A number that is rounded to float32 loses at most this fraction.
+HALF_UNIT_OF_FLOAT32 = 2.0**-24
 
 
 @kernel
@@ -32,6 +34,18 @@ def instant(actions, g, index):
     """Return the time of an instant of a group, s."""
     clocks = actions.shared.samplers.clocks
     return clocks[sampler.CLOCK_PHASE, g] + index * clocks[sampler.CLOCK_PERIOD, g]
+
+
+@kernel
+def set_time_of_signals(actions, g, lane):
+    """Set the time of the signals in a lane to the next instant of a group, s, rounded up.
+
+    With a time before the instant, the output would miss a jump of a signal at the instant for one period.
+    """
+    t = instant(actions, g, actions.sampled.counts[sampler.COUNT_NEXT, g, lane])
+    actions.time[0, lane] = constant_like(actions.time, t)
+    if float(actions.time[0, lane]) < t:
+        actions.time[0, lane] = constant_like(actions.time, t * (1.0 + HALF_UNIT_OF_FLOAT32))
 
 
 @kernel

@@ -12,7 +12,14 @@ from ..control.callbacks import call, store_failed_call
 from ..control.drive_forces import feedback, reference
 from ..control.drives import sweep_under_actions
 from ..control.needed_quantities import compute_needs, copy_needs
-from ..control.sampler_clocks import hold_due_outputs, instant, is_measurement_due, is_reached, set_next_stop
+from ..control.sampler_clocks import (
+    hold_due_outputs,
+    instant,
+    is_measurement_due,
+    is_reached,
+    set_next_stop,
+    set_time_of_signals,
+)
 from ..control.user_calls import call_user_forces
 from ..forces import signal_layout as signal
 from ..forces.signals import evaluate_signals
@@ -139,15 +146,14 @@ def measure_lanes(block, stepper, g, k):
 
     Writes `SamplerMemory.measured` (rows of the state, lanes).
     """
-    actions, sampled = block.loads.actions, block.loads.actions.sampled
-    y = sampled.measured
+    actions, y = block.loads.actions, block.loads.actions.sampled.measured
     for j in range(y.shape[0]):
         y[j, k] = stepper.y[j, k]
     set_prescribed_states(block, y, stepper.control[controls.TIME, k], k)
     for lane in range(stepper.y.shape[1]):
         actions.time[0, lane] = stepper.control[controls.TIME, lane]
         if is_due(block, lane):
-            actions.time[0, lane] = constant_like(y, instant(actions, g, sampled.counts[sampler.COUNT_NEXT, g, lane]))
+            set_time_of_signals(actions, g, lane)
     measure(block, g, k)
 
 
