@@ -118,7 +118,7 @@ def test_help_on_a_class_of_a_study_describes_only_its_interface(cls):
 
 def test_the_signature_of_a_distribution_shows_the_arguments_of_a_call():
     assert str(inspect.signature(rb.Uniform)) == "(low, high)"
-    assert str(inspect.signature(rb.Normal)) == "(mean=0.0, *, std)"
+    assert str(inspect.signature(rb.Normal)) == "(mean=0.0, std=<required>)"
 
 
 def test_the_docstring_of_the_model_names_each_method_under_one_topic():

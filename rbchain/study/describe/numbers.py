@@ -102,17 +102,28 @@ class Described(HasPublicNames, BaseModel, metaclass=CheckedCalls):
         return given
 
 
+class _Required:
+    def __repr__(self) -> str:
+        return "<required>"
+
+
+#: The default of a required argument after one with a default, in the signature for `help`.
+REQUIRED = _Required()
+
+
 def signature_for_help(cls: type[Described]) -> Signature:
     """Return the arguments of a call, without `type`, which only files need, and without annotations."""
     fields = {name: cls.model_fields[name] for name in (*cls.positional, *cls.model_fields) if name != "type"}
     parameters: list[Parameter] = []
     for name, field in fields.items():
-        follows_default = any(p.default is not Parameter.empty for p in parameters)
-        by_position = name in cls.positional and not (field.is_required() and follows_default)
-        kind = Parameter.POSITIONAL_OR_KEYWORD if by_position else Parameter.KEYWORD_ONLY
-        default = Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
+        kind = Parameter.POSITIONAL_OR_KEYWORD if name in cls.positional else Parameter.KEYWORD_ONLY
+        default: Any = Parameter.empty
+        if not field.is_required():
+            default = field.get_default(call_default_factory=True)
+        elif name in cls.positional and any(p.default is not Parameter.empty for p in parameters):
+            default = REQUIRED
         parameters.append(Parameter(name, kind, default=default))
-    return Signature(sorted(parameters, key=lambda p: p.kind))
+    return Signature(parameters)
 
 
 def _accepts_truth_values(annotation: Any) -> bool:
