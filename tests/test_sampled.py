@@ -241,14 +241,14 @@ def test_sensors_and_outputs_are_rounded_and_limited():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_output_of_an_instant_contains_a_jump_of_its_reference_at_this_instant(dtype):
-    """In float32, 0.57 s and 0.58 s are rounded to times before the jump."""
-    start, period = np.zeros((1, 1), dtype), 0.01
-    for jump in (0.57, 0.58):
+    """In float32, 0.57 s and 0.58 s are rounded to times before the jump. 5 (1 / 3) is before 5 / 3 by round-off."""
+    start = np.zeros((1, 1), dtype)
+    for jump, period in ((0.57, 0.01), (0.58, 0.01), (5 / 3, 1 / 3)):
         reference = rb.Signal(np.array([[0.0], [1.0]]), breaks=np.array([0.0, jump]))
         drive = rb.Sampled(rb.PID("slide", reference, kp=1.0), period=period)
-        times = [jump - period / 2, jump + period / 2, 0.6]
+        times = [jump - period / 2, jump + period / 2, jump + 3 * period]
         motion = slider(1e6).simulate(
-            start, start, 0.6, method="rk4", step=period, drives=[drive], save_at=times, on_failure="raise"
+            start, start, times[-1], method="rk4", step=period, drives=[drive], save_at=times, on_failure="raise"
         )
         np.testing.assert_allclose(motion.tau[0, :, 0], [0.0, 1.0, 1.0], atol=1e-6)
 

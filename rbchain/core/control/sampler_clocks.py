@@ -8,7 +8,9 @@ outputs act, all outputs are zero.
 import math
 
 from ...compiling.jit import kernel, only_if
-from ..forces.signal_breaks import RELATIVE_ROUND_OFF, is_reached
+from ..forces import signal_layout as signal
+from ..forces.signal_breaks import RELATIVE_ROUND_OFF, is_reached, start_of_piece
+from ..forces.signals import piece_at
 from ..lanes.lanes import constant_like
 from ..tree import sampler_layout as sampler
 from ..tree.sampler_layout import actions_have_samplers, has_samplers, has_targets
@@ -40,9 +42,14 @@ def instant(actions, g, index):
 def set_time_of_signals(actions, g, lane):
     """Set the time of the signals in a lane to the next instant of a group, s, rounded up.
 
-    With a time before the instant, the output would miss a jump of a signal at the instant for one period.
+    With a time before the instant, the output would miss a jump of a signal at the instant for one period. So a piece
+    of a table that starts later by round-off starts at the instant.
     """
-    t = instant(actions, g, actions.sampled.counts[sampler.COUNT_NEXT, g, lane])
+    t, codes = instant(actions, g, actions.sampled.counts[sampler.COUNT_NEXT, g, lane]), actions.shared.signals
+    for s in range(codes.shape[1]):
+        if codes[signal.KIND, s] == signal.TABLE:
+            piece = piece_at(actions, s, t * (1.0 + RELATIVE_ROUND_OFF), 0, codes[signal.PIECES, s] - 1, lane)
+            t = max(t, start_of_piece(actions, s, piece, lane))
     actions.time[0, lane] = constant_like(actions.time, t)
     if float(actions.time[0, lane]) < t:
         actions.time[0, lane] = constant_like(actions.time, t * (1.0 + HALF_UNIT_OF_FLOAT32))
