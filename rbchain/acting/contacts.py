@@ -141,9 +141,13 @@ def flatten_contacts(
             else:
                 columns = flatten_stops(model, what, force, i, numbers)
         for kind, dof, first, sign in columns:
-            elements.append([kind, dof, first, row, sign, number, other, size])
+            elements.append([kind, dof, first, row, sign, number, other, size, 0])
             row += size
-    return np.array(elements, np.int64).T.copy()
+    table = np.array(elements, np.int64).T.copy()
+    touches = (table[element.SIZE] == 3) & (table[element.OTHER] == model.nv)
+    for e in np.flatnonzero(touches):
+        table[element.POINTS, e] = np.sum(touches & (table[element.DOF] == table[element.DOF, e]))
+    return table
 
 
 def gear_friction_of(

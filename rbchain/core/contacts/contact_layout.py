@@ -110,6 +110,12 @@ def has_tangents(e, table):
 
 
 @kernel
+def is_one_of_points(e, table):
+    """Whether an element is one of three or more contacts with tangents of a body with the world."""
+    return table[element.POINTS, e] >= 3
+
+
+@kernel
 def row_count(table):
     """Return the number of rows of all elements."""
     count = 0

@@ -12,7 +12,8 @@ SIGN = 4  # 1 for a lower and -1 for an upper stop, so that u = sign v_i; else 1
 FORCE = 5  # number of its DryFriction, HardStops or contact among these forces
 OTHER = 6  # dof of the first body of a contact; n for the world, and for other elements
 SIZE = 7  # number of its rows
-ROWS = 8
+POINTS = 8  # number of contacts with tangents of its body with the world, if it is one of them; else 0
+ROWS = 9
 
 FRICTION, STOP, FIRST_SHAPE = 0, 1, 2  # kinds; contacts have the kinds from FIRST_SHAPE on
 

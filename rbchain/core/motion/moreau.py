@@ -52,6 +52,7 @@ from .moreau_rows import (
     has_contacts,
     may_act,
     release_joints,
+    remove_small_strains,
     set_bound,
     set_friction_limits,
     set_shifts,
@@ -138,7 +139,7 @@ def compute_midpoint(block, stepper, settings, t, h, k):
         y_new[j, k] = y[j, k] + half * rate[j, k]
     evaluate(block, y_new, stepper.control[controls.TIME, k], rate, k)
     settle_middle(block, stepper, k)
-    compute_biases(block, y_new[nq : nq + n], k)
+    compute_biases(block, settings, y_new[nq : nq + n], constant_like(y, h), k)
 
 
 @kernel
@@ -203,7 +204,7 @@ def predict_impulses(block, stepper, settings, h, k):
     rows, work, changes = contacts.rows, block.work, contacts.changes
     update_gaps(block.model, contacts, stepper.y_new, block.loads.actions.numbers, work, k)
     update_jacobian(block.model, contacts, block.loads.actions.numbers, work, k)
-    compute_biases(block, stepper.y_new[nq : nq + n], k)
+    compute_biases(block, settings, stepper.y_new[nq : nq + n], h, k)
     for row in range(rows.shape[0]):
         rows[row, contact.IMPULSE, k] = constant_like(rows, 0.0)
     rows[0, contact.RESPONDS, 0] = constant_like(rows, 0.0)
@@ -232,13 +233,14 @@ def add_half_of_prediction(block, v, k):
 
 @only_if(has_contacts)
 @kernel
-def compute_biases(block, qd, k):
+def compute_biases(block, settings, qd, h, k):
     """Compute d u / dt of all rows without accelerations of the joints, in the middle of a step, from qd (n, lanes).
 
     Writes contact.BIAS, m/s^2 or rad/s^2.
     """
     actions = block.loads.actions
     update_biases(block.model, actions.contacts, qd, actions.numbers, block.work, k)
+    remove_small_strains(actions.contacts, settings, h, block.work, k)
 
 
 @only_if(

@@ -4,14 +4,20 @@ import math
 
 from ...compiling.jit import is_given, kernel
 from ..contacts import contact_layout as contact, element_layout as element
-from ..contacts.contact_layout import has_tangents, is_contact
+from ..contacts.contact_layout import has_tangents, is_contact, is_one_of_points
 from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
+from ..spatial.storage import load3
+from ..spatial.vectors import add3, cross, dot, scale3, subtract3
+from ..tree import frame_layout as frame
 
 # An impact needs a speed of more than this multiple of the change of the velocity by other forces in the step.
 IMPACT_SPEED = 2.0
 # Gaps that are far from closed are larger than FAR times the depth that is not corrected, closed gaps are smaller than
 # CLOSED times this depth.
 FAR, CLOSED = 1000.0, 0.01
+# Closed gaps of three or more points of a body are smaller than CLOSED_POINTS times this depth. NEGLIGIBLE times this
+# depth is the largest neglected motion of their points in a step.
+CLOSED_POINTS, NEGLIGIBLE = 10.0, 0.1
 
 
 def has_contacts(block, *_):
@@ -50,6 +56,60 @@ def stick_at_rest(e, contacts, numbers, tolerance, v, k):
     static = numbers[at + element.FRICTION_STATIC_FORWARD, k] + numbers[at + element.FRICTION_STATIC_BACKWARD, k]
     sticks = (abs(u) <= constant_like(rows, tolerance)) & (static > zero)
     rows[row, contact.STICKS, k] = select(sticks, one, zero)
+
+
+@kernel
+def remove_small_strains(contacts, settings, h, work, k):
+    """Remove the centripetal acceleration from d u / dt of three or more points of a body, if it is small.
+
+    Points that stick do not rotate at the end of the step. With w x (w x r) of its middle, no impulses could stop all
+    of them. r is the lever from the center of the points.
+    """
+    table, rows = contacts.table, contacts.rows
+    limit = constant_like(rows, NEGLIGIBLE * settings.penetration)
+    for e in range(table.shape[1]):
+        if is_one_of_points(e, table):
+            center = center_of_points(e, contacts, k)
+            spin = load3(work.dof, table[element.DOF, e], frame.V, k)
+            largest = zeros_like(rows[0, contact.BIAS, k])
+            for other in range(table.shape[1]):
+                if is_same_body(other, e, table):
+                    strain = strain_of_point(other, center, spin, contacts, k)
+                    for axis in range(3):
+                        largest = max(largest, abs(strain[axis]))
+            is_small = constant_like(rows, 0.5) * h * h * largest <= limit
+            strain = strain_of_point(e, center, spin, contacts, k)
+            for row in range(table[element.ROW, e], table[element.ROW, e] + 3):
+                bias = rows[row, contact.BIAS, k]
+                without = bias - dot(load3(rows, row, contact.NORMAL, k), strain)
+                rows[row, contact.BIAS, k] = select(is_small, without, bias)
+
+
+@kernel
+def is_same_body(other, e, table):
+    """Whether an element is one of three or more points of the body of element e, which is one of them, too."""
+    return is_one_of_points(other, table) and table[element.DOF, other] == table[element.DOF, e]
+
+
+@kernel
+def center_of_points(e, contacts, k):
+    """Return the mean lever (3) of the points of the group of element e, m."""
+    table, rows = contacts.table, contacts.rows
+    row = table[element.ROW, e]
+    lever = load3(rows, row, contact.LEVER, k)
+    total, count = subtract3(lever, lever), 0.0
+    for other in range(table.shape[1]):
+        if is_same_body(other, e, table):
+            total = add3(total, load3(rows, table[element.ROW, other], contact.LEVER, k))
+            count += 1.0
+    return scale3(constant_like(rows, 1.0 / count), total)
+
+
+@kernel
+def strain_of_point(e, center, spin, contacts, k):
+    """Return the centripetal acceleration (3) of the point of element e relative to the center, m/s^2."""
+    lever = subtract3(load3(contacts.rows, contacts.table[element.ROW, e], contact.LEVER, k), center)
+    return cross(spin, cross(spin, lever))
 
 
 @kernel
@@ -96,12 +156,13 @@ def set_start_gap(e, contacts, h, k):
 
 
 @kernel
-def largest_gaps(e, contacts, h, k):
+def largest_gaps(e, contacts, tolerance, h, k):
     """Return the gap of element e at the start, and what remains of it with the velocity -gap / h, m or rad.
 
     Contacts of the same two bodies have the same results, the largest of these contacts. The bounds of points in one
     plane of a body are therefore compatible. Otherwise, one of four points under a foot would have to open because of
-    round-off, and the solver would have to find it.
+    round-off, and the solver would have to find it. Of three or more points, those that may have an impact do not
+    count for the others, because their bound is zero.
     """
     table = contacts.table
     gap, remains = gap_and_rest(table[element.ROW, e], contacts, h, k)
@@ -110,9 +171,42 @@ def largest_gaps(e, contacts, h, k):
     for other in range(table.shape[1]):
         touches = is_contact(other, table) and table[element.DOF, other] == table[element.DOF, e]
         if touches and table[element.OTHER, other] == table[element.OTHER, e]:
-            other_gap, other_remains = gap_and_rest(table[element.ROW, other], contacts, h, k)
-            gap, remains = max(gap, other_gap), max(remains, other_remains)
+            row = table[element.ROW, other]
+            other_gap, other_remains = gap_and_rest(row, contacts, h, k)
+            larger_gap, larger_rest = max(gap, other_gap), max(remains, other_remains)
+            if is_one_of_points(e, table):
+                is_fast = is_faster_than_forces(row, contacts, tolerance, k)
+                larger_gap, larger_rest = select(is_fast, gap, larger_gap), select(is_fast, remains, larger_rest)
+            gap, remains = larger_gap, larger_rest
     return gap, remains
+
+
+@kernel
+def is_faster_than_forces(row, contacts, tolerance, k):
+    """Whether a gap closes with a speed that is an impact, if the gap closes within the step."""
+    rows = contacts.rows
+    u = rows[row, contact.START_VELOCITY, k]
+    change = abs(rows[row, contact.FREE_VELOCITY, k] - u)
+    return -u > constant_like(rows, IMPACT_SPEED) * change + constant_like(rows, tolerance)
+
+
+@kernel
+def least_excess(e, rate, is_closed, contacts, depth, h, k):
+    """Return the least sum of velocity and rate = gap / h of the points of a body, m/s, at the start of the step.
+
+    The result of an element that is not one of three or more points is its own sum. `rate` is the rate of element e. In
+    lanes in which `is_closed` is true, the rates are zero.
+    """
+    rows, table = contacts.rows, contacts.table
+    least = rate + rows[table[element.ROW, e], contact.START_VELOCITY, k]
+    if is_one_of_points(e, table):
+        for other in range(table.shape[1]):
+            if is_same_body(other, e, table):
+                row = table[element.ROW, other]
+                gap = max(rows[row, contact.GAP, k], -depth)
+                other_rate = select(is_closed, constant_like(rows, 0.0), gap) / h
+                least = min(least, other_rate + rows[row, contact.START_VELOCITY, k])
+    return least
 
 
 @kernel
@@ -134,16 +228,17 @@ def set_bound(e, contacts, settings, numbers, h, k):
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
     u, free = rows[row, contact.START_VELOCITY, k], rows[row, contact.FREE_VELOCITY, k]
     d, depth = free - u, constant_like(rows, settings.penetration)
-    closed = constant_like(rows, CLOSED) * depth
-    largest, remains = largest_gaps(e, contacts, h, k)
+    closed = constant_like(rows, CLOSED_POINTS if is_one_of_points(e, contacts.table) else CLOSED) * depth
+    largest, remains = largest_gaps(e, contacts, settings.tolerance, h, k)
     rate = select(largest <= closed, zero, max(rows[row, contact.GAP, k], -depth)) / h
+    excess = least_excess(e, rate, largest <= closed, contacts, depth, h, k)
     least = constant_like(rows, IMPACT_SPEED) * abs(d) + constant_like(rows, settings.tolerance)
     is_impact = (-u > least) & (rate + half * (u + free) < zero)
     root = math.sqrt(max(u * u - (rate + rate) * d, zero))
     time = max(min((rate + rate) / select(is_impact, root - u, one), one), zero)
     is_impact = is_impact & (velocity_at(time, row, contacts, h, k) < zero)
     is_clipped = (one - time) * d - restitution * (u + time * d) <= zero
-    slower = select(remains <= closed, zero, max(rate + u, zero))
+    slower = select((remains <= closed) | (excess < zero), zero, max(rate + u, zero))
     rows[row, contact.BOUND, k] = select(is_impact, zero, -rate - slower)
     rows[row, contact.IMPACT, k] = select(is_impact, one, zero)
     rows[row, contact.IMPACT_TIME, k] = select(is_impact, time, zero)
