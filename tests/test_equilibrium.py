@@ -208,7 +208,7 @@ def test_a_joint_may_be_held_by_a_prescribed_position():
     found = chain.equilibrium([1.0, -1.0], drives=[drive], t=0.5)
     assert bool(found.success)
     np.testing.assert_allclose(found.q, [0.175, -np.pi / 2 - 0.175], rtol=1e-9)
-    with pytest.raises(rb.ArgumentError, match="moves joint 'link1' at the time t"):
+    with pytest.raises(rb.ArgumentError, match="moves joint 'link1' at time t"):
         chain.equilibrium([1.0, -1.0], drives=[drive], t=0.2)
 
 
