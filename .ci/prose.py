@@ -53,6 +53,7 @@ REPLACEMENTS_FOR_USERS = {
     r"arrays?|shapes?|features?|units|text) raises? an?\b": "the function that raises the error as the subject",
     r"\bnor (does|do|is|are)\b": "also does not",
     r"\bcounts? as no\b": "does not count as",
+    r"\bthe extra Q_": "its name before the word: the `view` extra",
     r"\b(whose|their|one) clocks?\b": "samples at different times; period, phase and delay of a controller",
     r"\b(less|more|smaller|larger|lower|the) scatter\b": "spread, coefficient of variation",
 }

@@ -1,6 +1,6 @@
 """Compare all URDF and MJCF files in a folder with Pinocchio and MuJoCo.
 
-Needs the extra `test`. The files of example-robot-data are in a folder of the test environment. Install packages with
+Needs the `test` extra. The files of example-robot-data are in a folder of the test environment. Install packages with
 other files into a separate folder, without dependencies:
 
     python -m pip install --no-deps --target packages \\

@@ -2,7 +2,7 @@
 
     taskset -c 0 python benchmarks/quantities.py
 
-Needs the extra `test`. rbchain computes a batch of 4096 states in one call with `out=`. Pinocchio computes one state
+Needs the `test` extra. rbchain computes a batch of 4096 states in one call with `out=`. Pinocchio computes one state
 per call from Python, and also the whole batch if it has a parallel function, with one thread. All functions run in
 turns on one core; the times are medians.
 """

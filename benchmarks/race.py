@@ -3,7 +3,7 @@
     python benchmarks/race.py                  # all sections, about an hour
     python benchmarks/race.py evaluations      # one or several sections; the others keep their results
 
-Needs the extra `test`, cmeel-eigen, and the compilers that `ports/README.md` names. Drake, JAX and mujoco-mjx are
+Needs the `test` extra, cmeel-eigen, and the compilers that `ports/README.md` names. Drake, JAX and mujoco-mjx are
 measured if they are installed. All programs run alternately on one core. The figures are medians with quartiles, and
 the results are compared with those of rbchain. The script writes `results/race.json`; `pages.py` writes the page and
 plots from it.

@@ -2,7 +2,7 @@
 
     taskset -c 0 python benchmarks/single_calls.py [--seconds 20]
 
-Needs the extra `test`. Each function gets one state, as NumPy arrays. The table shows the median and the minimum of the
+Needs the `test` extra. Each function gets one state, as NumPy arrays. The table shows the median and the minimum of the
 times per call, in microseconds. Both libraries check their arguments. rbchain returns new arrays; Pinocchio returns or
 keeps its results in its `Data`.
 """

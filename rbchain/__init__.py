@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 
 # `__init__.pyi` lists the public names. Each is imported on first use, because importing Numba takes half a second.
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-# studies need the extra `study`; `from rbchain import *` must also work without it
+# studies need the `study` extra; `from rbchain import *` must also work without it
 OF_STUDIES = (
     *("Discrete", "Dispersion", "Gumbel", "LogNormal", "Measure", "MultivariateNormal", "Normal", "Simulation"),
     *("Study", "Triangular", "TruncatedNormal", "Uniform", "Weibull", "load_results", "study"),

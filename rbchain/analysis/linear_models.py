@@ -112,7 +112,7 @@ class LinearModel(SampleArrays):
     def to_control(self) -> Any:
         """Return a `control.StateSpace` of the package python-control, for one sample.
 
-        It needs the extra `control`. States, inputs and outputs keep their names, with "_" in place of "." and spaces.
+        It needs the `control` extra. States, inputs and outputs keep their names, with "_" in place of "." and spaces.
 
         Raises
         ------

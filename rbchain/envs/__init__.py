@@ -1,4 +1,4 @@
-"""Vector environments for Gymnasium: batches that a policy steps. They need the extra `env`.
+"""Vector environments for Gymnasium: batches that a policy steps. They need the `env` extra.
 
 The import registers "rbchain/CartPoleSwingUp-v0" and "rbchain/Reacher-v0".
 """

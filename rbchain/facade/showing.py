@@ -1,4 +1,4 @@
-"""A mechanism in the browser and in images: methods of `Model`, which require the extra `view`."""
+"""A mechanism in the browser and in images: methods of `Model`, which require the `view` extra."""
 
 from __future__ import annotations
 

@@ -55,11 +55,11 @@ def load(
     density : float (kg/m^3) or str, optional
         For URDF only: the density, or the material such as "aluminum" (`rbchain.density_of`), of moving bodies whose
         links have no mass. Their inertia is the sum of the inertias of their collision shapes; links without collision
-        shapes use their visuals. Overlaps count twice. Meshes must be closed, and need the extra `meshes`. The warning
+        shapes use their visuals. Overlaps count twice. Meshes must be closed, and need the `meshes` extra. The warning
         lists the links. Bodies with a mass do not change.
     arguments : dict, optional
         For URDF only: xacro expands the macros of the file with these values of its arguments; {} for their defaults.
-        Needs the extra `xacro`. xacro evaluates Python expressions in the file, so expand only files that you trust.
+        Needs the `xacro` extra. xacro evaluates Python expressions in the file, so expand only files that you trust.
         By default, a file that uses macros raises an error.
 
     Returns

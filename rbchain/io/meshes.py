@@ -1,4 +1,4 @@
-"""Mass properties of closed triangle meshes; trimesh reads the files (the extra `meshes`)."""
+"""Mass properties of closed triangle meshes; trimesh reads the files (the `meshes` extra)."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reader for MJCF files, which MuJoCo compiles (the extra `mjcf`)."""
+"""Reader for MJCF files, which MuJoCo compiles (the `mjcf` extra)."""
 
 from __future__ import annotations
 

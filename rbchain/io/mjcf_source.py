@@ -1,4 +1,4 @@
-"""Source: an MJCF file compiled by MuJoCo (the extra `mjcf`)."""
+"""Source: an MJCF file compiled by MuJoCo (the `mjcf` extra)."""
 
 from __future__ import annotations
 

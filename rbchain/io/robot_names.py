@@ -1,4 +1,4 @@
-"""Robots by their names in the package robot_descriptions (the extra `robots`), which downloads their files."""
+"""Robots by their names in the package robot_descriptions (the `robots` extra), which downloads their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Macros of xacro in a URDF file: the extra `xacro` expands them. Without arguments, the error lists remedies."""
+"""Macros of xacro in a URDF file: the `xacro` extra expands them. Without arguments, the error lists remedies."""
 
 from __future__ import annotations
 

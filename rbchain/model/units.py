@@ -1,4 +1,4 @@
-"""Units: conversion of other units to SI with the package pint (the extra `units`)."""
+"""Units: conversion of other units to SI with the package pint (the `units` extra)."""
 
 import importlib.util
 import re

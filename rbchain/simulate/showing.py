@@ -1,4 +1,4 @@
-"""Trajectories in the browser and in films: methods of `Trajectory`, which require the extra `view`."""
+"""Trajectories in the browser and in films: methods of `Trajectory`, which require the `view` extra."""
 
 from __future__ import annotations
 

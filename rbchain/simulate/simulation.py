@@ -231,7 +231,7 @@ def simulate(
     -----
     SimulationWarning
         If samples of a batch fail, or joints without stops exceed their `position_limits`. Also if a digital control
-        loop is unstable near its sampling rate, or impulses of contacts missed their tolerance.
+        loop is unstable and oscillates quickly, or impulses of contacts missed their tolerance.
 
     References
     ----------

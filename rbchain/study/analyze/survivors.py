@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..plan.outcomes import NOT_RUN, OF_WARNINGS, has_failed, status_in_words
-from ..plan.outputs import WARNINGS
+from ..plan.outcomes import NOT_RUN, OF_WARNINGS, WARNINGS, has_failed, status_in_words
 
 if TYPE_CHECKING:
     import xarray

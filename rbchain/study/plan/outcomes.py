@@ -1,11 +1,19 @@
 """Outcomes of samples: whether a sample was computed, failed, or has a warning, and what to do then."""
 
+from __future__ import annotations
+
 from enum import IntFlag
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import Status
-from ...simulate.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from ...simulate.trajectory import Trajectory
+
+#: The variable of the results with the warnings about each sample.
+WARNINGS = "warnings"
 
 NOT_RUN = -1  # status of a sample that has not been computed yet
 #: What to do about failures whose description does not say it.

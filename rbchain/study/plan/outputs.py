@@ -24,11 +24,10 @@ from ..describe.measures import Measure
 from ..describe.places import errors_at
 from ..describe.quantities import Case, quantity_of
 from .nominal import Nominal
-from .outcomes import NOT_RUN, Warnings, warnings_of
+from .outcomes import NOT_RUN, WARNINGS, Warnings, warnings_of
 
 EXTREMES = ("q_min", "q_max", "qd_min", "qd_max")
 STATUS_LABEL = f"status: {Status.DONE:d} done, {Status.STOPPED:d} stopped by an event, {NOT_RUN} not run, others failed"
-WARNINGS = "warnings"
 WARNINGS_LABEL = "sum of " + ", ".join(f"{flag:d} {flag.name}" for flag in Warnings).lower().replace("_", " ")
 
 
