@@ -73,16 +73,20 @@ def oscillating_dofs(actions: Actions | None, outcome: Outcome, start_time: floa
         unstable = _alternates_and_grows(x) | _obeys_a_growing_oscillation(x) | (is_bounded & _changes_regularly(x))
         found[chosen[unstable]] = dofs[channel]
         failed = np.flatnonzero(has_diverged & ~_has_noise(samplers, numbers, channel))
-        x = outputs[failed, :, channel]
-        changes = np.count_nonzero(np.sign(x[:, 1:]) * np.sign(x[:, :-1]) < 0.0, axis=1)
+        changes = np.count_nonzero(_sign_changes(outputs[failed, :, channel]), axis=1)
         found[failed[changes > 1]] = dofs[channel]
     return found
 
 
+def _sign_changes(x: np.ndarray, apart: int = 1) -> np.ndarray:
+    """Return where outputs x (samples, instants) that are some instants apart have opposite signs."""
+    signs = np.sign(x)  # products of the outputs could overflow
+    return np.asarray(signs[:, apart:] * signs[:, :-apart] < 0.0)
+
+
 def _alternates_and_grows(x: np.ndarray) -> np.ndarray:
     """Return the samples (samples,) whose outputs x (samples, instants) alternate, each larger than the one before."""
-    alternates = (np.sign(x[:, 1:]) * np.sign(x[:, :-1]) < 0.0).all(1)
-    return np.asarray(alternates & (np.abs(x[:, 1:]) > GROWTH * np.abs(x[:, :-1])).all(1))
+    return np.asarray(_sign_changes(x).all(1) & (np.abs(x[:, 1:]) > GROWTH * np.abs(x[:, :-1])).all(1))
 
 
 def _obeys_a_growing_oscillation(x: np.ndarray) -> np.ndarray:
@@ -106,9 +110,7 @@ def _obeys_a_growing_oscillation(x: np.ndarray) -> np.ndarray:
 
 def _changes_regularly(x: np.ndarray) -> np.ndarray:
     """Return the samples (samples,) whose outputs x (samples, instants) change their sign at every h-th instant."""
-    signs = np.sign(x)
-    halves = range(1, LONGEST_PERIOD // 2 + 1)
-    return np.any([(signs[:, h:] * signs[:, :-h] < 0.0).all(1) for h in halves], axis=0)
+    return np.any([_sign_changes(x, h).all(1) for h in range(1, LONGEST_PERIOD // 2 + 1)], axis=0)
 
 
 def _has_enough_instants(
