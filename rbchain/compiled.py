@@ -8,9 +8,9 @@ block with all the memory that the kernels need:
     block.loads.tau               joint forces, (nv, samples)
     block.loads.wrenches          (nv, 6, samples), force, then moment about the body's origin, world axes
 
-A kernel takes some of these arrays and an index `k`. Pass `k = 0` for a block of one sample. For a block that fills a
-register, pass `k = all_lanes(block.q)` from inside compiled code. The kernel then computes all samples at once, in
-little more time than one. Arithmetic on `block.q[i, k]` works for both.
+The arguments of a kernel are some of these arrays and an index `k`. Pass `k = 0` for a block of one sample. For a block
+that fills a register, pass `k = all_lanes(block.q)` from inside compiled code. The kernel then computes all samples at
+once, in little more time than one. Arithmetic on `block.q[i, k]` works for both.
 
     forward_dynamics(model, q, qd, loads, qdd, work, k)         writes qdd; NaN where the mechanism is singular
     inverse_dynamics(model, q, qd, qdd, loads, work, k)         writes loads.tau
@@ -35,7 +35,7 @@ Scratch memory is `composite` (nv, RIGID_ROWS, samples) and `scratch` (nv, CORIO
 `scratch` is (nv, DERIVATIVE_ROWS, samples). A Point names a body by its last degree of freedom, and the world by nv.
 Kernels do not check their arguments: they read and write beyond the end of an array that has the wrong shape.
 
-The samples of a stepper can move in compiled code, too. `stepper.in_compiled_code()` returns a StepperArrays:
+Compiled code can also advance the samples of a stepper. `stepper.in_compiled_code()` returns a StepperArrays:
 
     samples.q, qd, t, status      the state of each sample, (samples, nq), (samples, nv), (samples,), (samples,)
     samples.tau, inputs           values that act until you change them, (samples, nv) and (samples, inputs)

@@ -49,7 +49,7 @@ class SimulationError(RbchainError, RuntimeError):
 
 
 class SimulationWarning(UserWarning):
-    """Samples of a batch have failed, or their motion exceeds the position limits of the model."""
+    """Samples of a batch have failed, or they have succeeded with a warning, such as exceeded position limits."""
 
 
 class AssemblyError(RbchainError, RuntimeError):

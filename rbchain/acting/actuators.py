@@ -1,7 +1,7 @@
 """Actuators: lag, torque-speed curve and gear friction between the command of a joint's drives and its actuator force.
 
-`flatten_actuators` turns them into arrays: time constants, and torque-speed curves as piecewise linear functions, and
-the numbers of gears.
+`flatten_actuators` turns them into arrays: time constants, torque-speed curves as piecewise linear functions, and the
+parameters of gearboxes.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SMALLEST_VELOCITY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Actuator(Drive):
-    """The motor of a joint: a first-order lag, a torque-speed curve that limits the torque, and friction of the gear.
+    """The motor of a joint: a first-order lag, a torque-speed curve that limits the torque, and gearbox friction.
 
     The command u is the sum of the forces of all drives of this joint and of its `tau`. The lag obeys T df/dt = u - f
     with T = `time_constant` and f(0) = 0. The curve F(v) is the largest torque in the positive direction at the
-    velocity v of the joint. The torque of the motor is f, clipped to -F(-v) <= f <= F(v) at every instant. The friction
-    of the gear is c abs(f) v / sqrt(v^2 + v0^2) against the motion, with c = `gear_friction` and v0 =
+    velocity v of the joint. The torque of the motor is f, clipped to -F(-v) <= f <= F(v) at every instant. The gearbox
+    friction c abs(f) v / sqrt(v^2 + v0^2) opposes the motion, with c = `gear_friction` and v0 =
     `gear_friction_velocity`. `Trajectory.tau` contains the delivered torque, which is f minus this friction.
 
     Parameters
@@ -47,7 +47,7 @@ class Actuator(Drive):
         Name of the joint.
     time_constant : float or one for each sample, s
         Time constant T of the lag; 0 for no lag. With a lag, the drives of this joint must be `Sampled`, because the
-        command must be constant between instants.
+        command must be constant between sampling instants.
     stall_torque : float or one for each sample, N m or N
         Largest torque at zero speed and when braking.
     no_load_speed : float or one for each sample, rad/s or m/s
@@ -59,8 +59,8 @@ class Actuator(Drive):
         `no_load_speed`. The curve is linear between the points and constant beyond them. Points at negative velocities
         describe braking.
     gear_friction : float or one for each sample
-        Friction of the gear per torque of the motor, from 0 to 1. The friction is regularized. For a gear that can
-        stick, use the `gear_friction` of a `DryFriction`.
+        Gearbox friction per motor torque, from 0 to 1. The friction is regularized. For a gearbox that can stick, use
+        the `gear_friction` of a `DryFriction`.
     gear_friction_velocity : float or one for each sample, rad/s or m/s
         Velocity v0 below which the gearbox friction is reduced. Loaded joints creep instead of sticking.
     dof : int

@@ -125,11 +125,11 @@ class Bushing(Force):
 
     Notes
     -----
-    `in_place_of` makes a stiff bushing that replaces a constraint between two frames.
+    `in_place_of` creates a stiff bushing that replaces a constraint between two frames.
 
     The elastic wrench is conservative: `Model.elastic_energy` computes its potential x^T K x / 2. The damping
-    dissipates the power dx/dt^T D dx/dt. The rotation vector is unique for angles below pi. At pi it jumps to its
-    opposite, and the moment with it, so bushings suit rotations well below pi, except about a free axis.
+    dissipates the power dx/dt^T D dx/dt. The rotation vector is unique for angles below pi. At pi, the vector and the
+    moment jump to their opposites, so use bushings for rotations well below pi, except about a free axis.
 
     Simbody's `Force::LinearBushing` and Drake's `LinearBushingRollPitchYaw` have diagonal matrices, and three angles
     instead of the rotation vector. For a rotation about one axis of A, the angles and the vector are the same. Drake
@@ -179,7 +179,7 @@ class Bushing(Force):
         angular_compliance: npt.ArrayLike | None = None,
         damping_time: npt.ArrayLike,
     ) -> Bushing:
-        """Make a stiff bushing that acts in place of a constraint, and gives way under load.
+        """Make a stiff bushing that acts in place of a constraint, and yields under load.
 
         Use it for loops that close only with perfect dimensions, and for redundant bearings, whose forces then become
         unique. Do not add the constraint to the model. Compliant constraints (`ModelBuilder.add_constraint`) allow

@@ -45,9 +45,9 @@ class CapsuleCapsuleContact(SphereSphereContact):
     derivative of the contact force jumps where a point passes from the cylinder of a capsule to the half-sphere at its
     end. Recorded forces and impulses act on `frame_b`.
 
-    Two parallel capsules touch in a line and have no unique closest points. rbchain takes the middle of the line, which
-    cannot hold a capsule against a moment. For a capsule that lies on another one along its length, use two contacts
-    with spheres at its ends.
+    Two parallel capsules touch along a line and have no unique closest points. rbchain then uses the middle of the
+    line, which does not resist tipping. For a capsule that lies on another one along its length, use two contacts with
+    spheres at its ends.
 
     Source: Ericson (2005), "Real-Time Collision Detection", section 5.1.9.
 

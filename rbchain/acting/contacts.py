@@ -58,8 +58,9 @@ class ImpactRecord(PickledByName, SuggestsAttributes):
 
     Notes
     -----
-    "moreau" records the impulses of a whole step. With a restitution of 0, they contain the contact force in the rest
-    of the step. Contacts that are at rest when another contact has an impact transmit impulses, but have no impact.
+    "moreau" records the impulses of a whole step. With a restitution of 0, they include the impulse of the contact
+    force over the rest of the step. Contacts that are at rest when another contact has an impact transmit impulses, but
+    have no impact.
     """
 
     force: HardStops | BodyContact

@@ -1,6 +1,7 @@
 """Drives: laws for the force or the motion of a joint over time. `flatten_drives` turns them into arrays.
 
-The forces of the drives of a degree of freedom add up. At most one drive prescribes its motion, and is then alone.
+The forces of all drives on a degree of freedom add up. A drive that prescribes the motion of a degree of freedom must
+be the only one there.
 """
 
 from __future__ import annotations
@@ -59,10 +60,11 @@ class PrescribedForce(DriveWithModel):
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     gravity_compensation : bool
-        Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`. Among joints that
-        constraints connect, either all have it, or as many independent ones as the loop or coupling has degrees of
-        freedom. The latter then also hold the others. For example, if a coupler of ratio r connects a joint with
-        gravity force G2 to a joint with gravity force G1, the drive of the latter applies G1 + r G2.
+        Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`. If constraints connect
+        several joints, gravity compensation must act on all of them, or on as many independent ones as the loop or
+        coupling has degrees of freedom. In the second case, the compensated joints also support the others. For
+        example, if a coupler of ratio r connects a joint with gravity force G2 to a joint with gravity force G1, the
+        drive of the joint with G1 applies G1 + r G2.
     limit : float or one for each sample, N m or N
         Largest force of this drive, in both directions.
     controller_model : "nominal", "own" or Model
@@ -185,20 +187,21 @@ class PID(DriveWithModel):
     joint : str
         Name of the joint, which must not be free or spherical.
     reference : Signal, number or "outer", rad or m
-        The position to follow. With "outer", the PID is the inner controller of a cascade: it follows the held output
-        of a user function in `Sampled`.
+        The position to follow. With "outer", the PID is the inner controller of a cascade: it follows the output of a
+        user function in `Sampled`.
     kp, kd, ki : float or one for each sample, N m/rad, N m s/rad, N m/(rad s) (N/m, N s/m, N/(m s))
         Gains, at least 0. `kp` and `kd` may also be a multiple of an `Input` plus a constant, such as the coefficient
         of a damper that a program changes: `kd=rb.Input("damper", lower=0.0, upper=2.0)`.
     limit : float or one for each sample, N m or N
         Largest force of this drive, in both directions. It includes `feedforward` and gravity compensation, but not the
         forces of other drives. An `Actuator` limits the sum of all drives. The integral of the error also grows while
-        the force is at its limit: there is no anti-windup. A function in `Sampled` can stop the integral.
+        the force is at its limit, because there is no anti-windup. A function in `Sampled` can implement it.
     gravity_compensation : bool
-        Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`. Among joints that
-        constraints connect, either all have it, or as many independent ones as the loop or coupling has degrees of
-        freedom. The latter then also hold the others. For example, if a coupler of ratio r connects a joint with
-        gravity force G2 to a joint with gravity force G1, the drive of the latter applies G1 + r G2.
+        Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`. If constraints connect
+        several joints, gravity compensation must act on all of them, or on as many independent ones as the loop or
+        coupling has degrees of freedom. In the second case, the compensated joints also support the others. For
+        example, if a coupler of ratio r connects a joint with gravity force G2 to a joint with gravity force G1, the
+        drive of the joint with G1 applies G1 + r G2.
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     controller_model : "nominal", "own" or Model
@@ -211,8 +214,8 @@ class PID(DriveWithModel):
         Force to add, such as the force that the reference motion requires.
     feedforward_time_constant : float or one for each sample, s
         Time constant T of a first-order lag of the feedforward, for motors whose torque builds up with a delay. The
-        force z that acts follows T dz/dt = feedforward - z and starts at z = 0. Without a lag, it is 0 for all samples.
-        "rosenbrock", "radau", sensitivities and linear analysis do not support a lag.
+        applied force z follows T dz/dt = feedforward - z and starts at z = 0. T must be above 0 in all samples, or 0 in
+        all samples for no lag. "rosenbrock", "radau", sensitivities and linear analysis do not support a lag.
     name : str, optional
         Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
@@ -275,10 +278,11 @@ class ComputedTorque(DriveWithModel):
     """Computed-torque control: the force for qdd = d2r/dt2 + kd de/dt + kp e + ki (integral of e), with e = r - q.
 
     The controller computes the force with `controller_model` from the state and the actuator forces of the other
-    degrees of freedom. The forces of other drives on its own degree of freedom add to it. It does not include friction,
-    springs or wrenches. With closed loops, it includes the forces of the constraints, and the joints with such a drive
-    must be independent. If all joints have such a drive and the model is exact, the errors obey linear equations. If
-    only some joints have one, this is partial feedback linearization.
+    degrees of freedom. The forces of other drives on its own degree of freedom are added to this force. The controller
+    does not account for friction, springs or wrenches. With closed loops, it accounts for the forces of the
+    constraints, and the joints with such a drive must be independent. If all joints have such a drive and the model is
+    exact, the errors obey linear equations. If only some joints have one, the control law is partial feedback
+    linearization.
 
     Parameters
     ----------

@@ -42,12 +42,12 @@ class EllipsoidContact(BodyContact):
     Notes
     -----
     The force acts at the lowest point, which moves on the ellipsoid or on the rim. Rolling and spinning friction are
-    not modeled. A cylinder has two contacts: the disks at its ends. Only some methods of `simulate` support contact;
-    see there.
+    not modeled. A cylinder has two contacts: the disks at its ends. `Model.simulate` describes which methods support
+    contact.
 
-    A disk that lies flat on the plane has no unique lowest point. rbchain then takes its center, which cannot hold the
-    disk against a moment. For a standing cylinder, use several contact points on its rim: a `SphereContact` with a
-    radius of 0 for each.
+    A disk that lies flat on the plane has no unique lowest point. rbchain then uses its center, which does not resist
+    tipping. For a standing cylinder, use several contact points on its rim: a `SphereContact` with a radius of 0 for
+    each.
 
     Examples
     --------

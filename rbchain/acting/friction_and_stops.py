@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DryFriction(Force):
-    """Coulomb friction of a joint that sticks: below the static friction, the velocity is exactly zero.
+    """Coulomb friction of a joint that can stick: up to the static friction, the velocity is exactly zero.
 
-    While the joint slides, the friction force is `kinetic`, against the motion. While it sticks, the force balances the
-    other forces. The joint starts to slide if the balancing force would exceed `static`. With `gear_friction`, both
-    limits grow with the force of the drives, as in a gear.
+    While the joint slides, the friction force is `kinetic` and opposes the motion. While it sticks, the friction force
+    balances the other forces. The joint starts to slide if the balancing force would exceed `static`. With
+    `gear_friction`, both limits grow with the force of the drives, as in a gearbox.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ class DryFriction(Force):
 
     Notes
     -----
-    A joint cannot also have the regularized friction of `PassiveForces`. Only some methods of `simulate` support dry
-    friction; see there.
+    A joint cannot also have the regularized friction of `PassiveForces`. `Model.simulate` describes which methods
+    support dry friction.
 
-    Drives that lift a weight through a gear with a `gear_friction` of c have an efficiency of 1 - c. To move the joint
-    against its drives, 1 + c times their force is necessary. At rest, drives with the force f withstand all forces
-    between (1 - c) f and (1 + c) f, if there is no other friction. With c = 1, no force of the drives moves the joint.
-    Friction that grows with the torque is part of the servo models of Duclusaud et al. (2024), "Extended Friction
-    Models for the Physics Simulation of Servo Actuators".
+    Drives that lift a weight through a gearbox with a `gear_friction` of c have an efficiency of 1 - c. To move the
+    joint against its drives, a force of 1 + c times their force is necessary. At rest, drives with the force f
+    withstand all forces between (1 - c) f and (1 + c) f, if there is no other friction. With c = 1, no force of the
+    drives moves the joint. Friction that grows with the torque is part of the servo models of Duclusaud et al. (2024),
+    "Extended Friction Models for the Physics Simulation of Servo Actuators".
 
     Examples
     --------
@@ -130,8 +130,8 @@ class HardStops(Force):
 
     Notes
     -----
-    A joint cannot also have the elastic stops of `PassiveForces`. Only some methods of `simulate` support hard stops;
-    see there.
+    A joint cannot also have the elastic stops of `PassiveForces`. `Model.simulate` describes which methods support hard
+    stops.
 
     Examples
     --------

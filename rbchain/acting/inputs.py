@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Input(AddsSignals):
-    """A value for each sample that acts until the program changes it: `stepper.inputs[name][:] = ...`.
+    """A value for each sample that stays in effect until the program changes it: `stepper.inputs[name][:] = ...`.
 
     Arguments that expect a signal also accept an Input, and so do the gains `kp` and `kd` of `PID`. Inputs with the
-    same name are one input. As for signals, inputs can be added to signals, and multiplied by numbers: the sum
+    same name share one value. Like signals, inputs can be added to signals and multiplied by numbers: the sum
     `rb.Signal.sines(1.0, 2.0) + 0.5 * rb.Input("gust")` is a signal.
 
     Only a stepper can change the value. In `simulate`, studies and `fit`, the input is the constant `value`.
@@ -49,8 +49,8 @@ class Input(AddsSignals):
     If an input of `PrescribedPosition` or `PrescribedVelocity` changes, the motion of the joint jumps, without an
     impulse on other joints. Use `PrescribedAcceleration` or a controller if the change is large.
 
-    A digital controller reads an input at its instants. An instant at the end of a call of `step` reads the value of
-    this call.
+    A digital controller reads an input at its sampling instants. At an instant that coincides with the end of a call to
+    `step`, it reads the value that was set before this call.
 
     Examples
     --------

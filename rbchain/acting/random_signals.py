@@ -36,7 +36,7 @@ BYTES_PER_NUMBER = 32  # of a signal in memory: its array, and copies of it for 
 class RandomSignal(AddsSignals):
     """A random function of time. Each sample of a simulation or study gets its own realization.
 
-    `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.
+    `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` create random signals.
     Drives, wrenches and currents accept them wherever they accept a `Signal`.
 
     Attributes
@@ -101,10 +101,10 @@ class RandomSignal(AddsSignals):
         return self.realized(duration, numbers_of_samples(sample_ids), 0, 0)
 
     def derivative(self) -> SignalSum:
-        """Return the derivative of the signal with respect to time, which is random and exact.
+        """Return the exact derivative of the signal with respect to time, which is also a random signal.
 
-        In a sum, a signal and its derivative belong to one realization. In different drives or forces, they do so only
-        if the signal has a `channel` or is a sea state.
+        In a sum, a signal and its derivative belong to the same realization. In different drives or forces, this is the
+        case only if the signal has a `channel` or is a sea state.
 
         Raises
         ------

@@ -27,18 +27,19 @@ KINDS_OF_OUTPUTS = ((FORCE,), *((kind,) for kind in TARGETS), TARGETS)
 
 @dataclass(frozen=True, eq=False)
 class Sampled(Drive):
-    """A digital controller: it computes its output at instants, and holds it until the next output acts.
+    """A digital controller: it computes outputs at sampling instants, and each output acts until the next one.
 
-    Instant i is at phase + i period. The controller measures the state one `latency` before, and its output takes
-    effect one `delay` after the instant (zero-order hold). The output is zero before the first one acts. Instants
-    whose measurement would be before the start are omitted. Integration steps end at these times.
+    Instant i is at phase + i period. The controller uses the state that was measured one `latency` before the instant,
+    and its output takes effect one `delay` after the instant (zero-order hold). Before the first output takes effect,
+    the output is zero. Instants whose measurement would be before the start are omitted. Integration steps end at these
+    times.
 
     Parameters
     ----------
     controller : PID, ComputedTorque, UserForces or function
-        The integral of the error is I_i = I_(i-1) + period e_i, and the output of instant i uses I_i. References and
-        the time of user functions belong to the instant. A function stands for `UserForces(function)`. It computes
-        the joint forces, which are held. There are two kinds:
+        The integral of the error is I_i = I_(i-1) + period e_i, and the output of instant i uses I_i. References, and
+        the time that user functions receive, are evaluated at the instant. A function is short for
+        `UserForces(function)`. It computes joint forces. There are two kinds of function:
 
         * function(t, q, qd, parameters, out) is compiled by Numba, and called for each sample. It adds the forces (nv,)
           to `out`.
@@ -51,14 +52,15 @@ class Sampled(Drive):
     period : float, s
         Time between two instants.
     delay : float or one for each sample, s
-        Time of the computation. It may be longer than the period.
+        Time from the instant until the output takes effect, such as the computing time. It may be longer than the
+        period.
     phase : float, s
         Time of the first instant.
     latency : float or one for each sample, s
-        Age of the measurement. It may be longer than the period.
+        Age of the measured state at the instant. It may be longer than the period.
     sensors : list of Encoder and VelocitySensor
-        How the controller measures positions and velocities. Measurements without a sensor are exact. Drives with equal
-        clocks and equal sensors are evaluated together.
+        How the controller measures positions and velocities. Measurements without a sensor are exact. Drives with the
+        same period, phase, delay, latency and sensors are evaluated together.
     rate_limit : float or one for each sample, N m/s or N/s, or units of the target per s
         Largest rate of change between two outputs of the controller.
     resolution : float or one for each sample, N m or N, or units of the target
@@ -69,14 +71,15 @@ class Sampled(Drive):
         Initial values of the discrete states of a user function. The function then has the argument `states` after
         `parameters`, and changes it in place. It is (m,) for a compiled function, else (..., m).
     joints : list of str, optional
-        Joints on which the outputs of a user function act, in this order; all joints by default. There is one output
+        Joints to which the outputs of a user function apply, in this order; all joints by default. There is one output
         for each degree of freedom of these joints.
     outputs : "force", "position", "velocity" or ("position", "velocity")
         What a user function computes: joint forces, or targets of the `PID` drives with the reference "outer". With
-        both targets, the positions of all joints come first, then the velocities. Without a target of the velocity,
-        the PID uses zero. Targets are held. The PID is continuous, or in a separate `Sampled`. Before the first output
-        acts, the target is the initial position. With both targets, `limit`, `rate_limit` and `resolution` must have
-        their default values, because positions and velocities have different units.
+        both targets, the positions of all joints come first, then the velocities. Without a target velocity, the PID
+        uses zero. Each target applies until the next one takes effect. Before the first output takes effect, the target
+        is the initial position. The PID may be continuous, or belong to a separate `Sampled`. With both targets,
+        `limit`, `rate_limit` and `resolution` must have their default values, because positions and velocities have
+        different units.
     limit : float or one for each sample, N m or N, or units of the target
         Largest absolute value of an output of a user function before it is rounded.
     needs : Needs, optional

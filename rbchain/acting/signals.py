@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 class Signal(AddsSignals):
     """A function of time: a polynomial or a piecewise polynomial, plus sines and inputs of a stepper.
 
-    `Signal.constant`, `Signal.polynomial`, `Signal.sines` and `Signal.table` make signals. Arguments that expect a
+    `Signal.constant`, `Signal.polynomial`, `Signal.sines` and `Signal.table` create signals. Arguments that expect a
     signal also accept a number, an array with one value for each sample, a piecewise polynomial of SciPy
     (`CubicSpline`, `PPoly`), or an `Input`. Arrays of coefficients may have leading batch axes, for one signal per
-    sample.
-    `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.
+    sample. `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` create random
+    signals.
 
-    Signals, including random ones, can be added, subtracted, and multiplied and divided by numbers. A number may differ
+    You can add and subtract signals, including random ones, and multiply and divide them by numbers, which may differ
     between samples.
 
     Attributes
@@ -201,7 +201,7 @@ class Signal(AddsSignals):
         Raises
         ------
         ArgumentError
-            If shapes do not fit, times do not increase, or the spline cannot be computed accurately.
+            If shapes do not match, times do not increase, or the spline cannot be computed accurately.
 
         Examples
         --------
@@ -245,7 +245,7 @@ class Signal(AddsSignals):
         Parameters
         ----------
         piecewise : PPoly
-            Such as a `CubicSpline`, over time in s. Further axes are batch axes.
+            A piecewise polynomial over time in s, such as a `CubicSpline`. Further axes are batch axes.
 
         Examples
         --------

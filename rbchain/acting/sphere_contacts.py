@@ -57,7 +57,7 @@ class SphereContact(BodyContact):
     Notes
     -----
     The force acts at the point of the sphere that is closest to the plane. Rolling and spinning friction are not
-    modeled. Only some methods of `simulate` support contact; see there.
+    modeled. `Model.simulate` describes which methods support contact.
 
     Examples
     --------
@@ -144,14 +144,14 @@ class SphereSphereContact(BodyContact):
     Notes
     -----
     The forces act at the point where the spheres touch. Rolling and spinning friction are not modeled. Recorded forces
-    and impulses act on `frame_b`, and the opposite ones on `frame_a`. The spheres touch each other from outside. Only
-    some methods of `simulate` support contact; see there.
+    and impulses act on `frame_b`, and the opposite ones on `frame_a`. The spheres touch each other from outside.
+    `Model.simulate` describes which methods support contact.
 
     Newton's law of restitution applies to each contact separately, even in simultaneous impacts. With a restitution of
     1, a ball that hits a row of N - 1 equal balls at rest, which touch each other, moves them all with 2 / N of its
-    speed. With gaps between the balls, the impacts occur one after the other, and only the last ball leaves. For
-    Newton's cradle, therefore use gaps, and with "moreau" also a step that is shorter than the time between two
-    impacts. "moreau" misses the impact of two spheres that pass each other within one step.
+    speed. With gaps between the balls, the impacts occur one after the other, and only the last ball leaves. Use gaps
+    to model Newton's cradle. With "moreau", the step must also be shorter than the time between two impacts. "moreau"
+    misses the impact of two spheres that pass each other within one step.
 
     Examples
     --------

@@ -29,16 +29,16 @@ class UserForces(Drive):
     Parameters
     ----------
     function : function(t, q, qd, parameters, out)
-        Adds the joint forces (nv,) to `out`, which is zero at first. `t` is the time in s; the other arguments are flat
-        float64 arrays of one sample. Numba compiles the function once in each process; a function decorated with
-        `numba.njit` is used as it is. `Sampled` also accepts functions in plain Python for the whole batch.
+        Adds the joint forces (nv,) to `out`, which is initially zero. `t` is the time in s; the other arguments are
+        flat float64 arrays of one sample. Numba compiles the function once in each process; a function decorated with
+        `numba.njit` is used unchanged. `Sampled` also accepts functions in plain Python for the whole batch.
     parameters : (m,) or (..., m) array
         Values for the functions, the same for all samples or different for each.
     derivatives : function(t, q, qd, parameters, out), optional
-        Writes the derivatives of the joint forces with respect to q to out[0], and with respect to qd to out[1].
-        `out` (2, nv, nv) is zero at first; out[0, i, j] is the derivative of force i with respect to position j. For
-        free and spherical joints, derivatives with respect to q are taken along the velocities qd. The methods
-        "rosenbrock" and "radau" use the derivatives; without them they compute differences, which takes more time.
+        Writes the derivatives of the joint forces with respect to q to out[0], and with respect to qd to out[1]. `out`
+        (2, nv, nv) is initially zero; out[0, i, j] is the derivative of force i with respect to position j. For free
+        and spherical joints, derivatives with respect to q are taken along the velocities qd. The methods "rosenbrock"
+        and "radau" use the derivatives. Without them, these methods compute finite differences, which takes more time.
     name : str, optional
         Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
@@ -48,9 +48,9 @@ class UserForces(Drive):
     states that are not part of the motion. With `rb.options(boundscheck=True)`, reading or writing beyond the end of
     an array raises an IndexError.
 
-    Wrong derivatives reduce the order of the method "rosenbrock". The error estimate contains most of this error, so
-    the steps become shorter, but errors may exceed the tolerances. "radau" needs more iterations or shorter steps.
-    Compare the functions with `check_derivatives`.
+    With wrong derivatives, the order of the method "rosenbrock" is lower. The error estimate captures most of the
+    resulting error, so the steps become shorter, but errors may exceed the tolerances. "radau" needs more iterations or
+    shorter steps. Check the derivatives with `check_derivatives`.
 
     Examples
     --------

@@ -42,7 +42,8 @@ class Equilibrium(SampleArrays):
     residual : (...) array, N m or N
         The largest joint force that is not balanced.
     stable : (...) array of bool
-        Whether no small motion of the free joints grows exponentially. False for samples that failed.
+        Whether the equilibrium is stable: no small motion of the free joints grows exponentially. False for samples
+        that failed.
     success : (...) array of bool
         Whether the residual is at most 1e-12 of the largest force. This is the largest of `tau` and of the
         changes of joint forces by 1 rad or 1 m.
@@ -81,17 +82,17 @@ def equilibrium(
         Where the search starts, in each sample. The default is the neutral positions. Closed loops are assembled
         first.
     drives, forces : lists
-        As for `linearize`. By default, the drives of the model act. `PrescribedPosition` holds a joint at its position
-        at time t.
+        As for `linearize`. By default, the drives of the model are used. `PrescribedPosition` holds a joint at its
+        position at time t.
     tau : float or (..., nv) array, N m or N
         Constant joint forces.
     free : list of str, optional
         Names of the joints that may move. The others stay at the guess, and the result contains the joint forces that
-        hold them; with closed loops, those with the smallest norm. By default, all joints are free.
+        hold them; with closed loops, the forces of minimum norm. By default, all joints are free.
     actuated : list of str, optional
-        Names of joints whose forces hold the posture `q_guess`, with the smallest norm. `success` is False for samples
-        in which they cannot. Then all joints stay at the guess, and `stable` states whether they would stay there under
-        constant forces.
+        Names of joints whose forces hold the posture `q_guess`; the result contains the forces of minimum norm. All
+        joints stay at the guess, and `stable` states whether they would stay there under constant forces. `success` is
+        False for samples in which these joints cannot hold the posture.
     t : float or (...) array, s
         Time at which the signals are evaluated, from 0.
     max_iterations : int

@@ -60,8 +60,8 @@ class LinearModel(SampleArrays):
     acceleration : (..., nv) array, rad/s^2 or m/s^2
         At the operating point. All values are zero in an equilibrium.
     success : (...) array of bool
-        False if a sample has no linear model. Its state is not finite, violates the constraints or is singular, or the
-        independent degrees of freedom of the batch do not determine the others in this sample.
+        False for samples without a linear model, because their state is not finite, violates the constraints or is
+        singular. Also if the independent degrees of freedom of the batch do not determine the others in this sample.
     """
 
     A: FloatArray
@@ -162,8 +162,8 @@ def linearize(
 
     The forces are the same as in `accelerations`: gravity, passive forces of the joints, joint forces, drives,
     wrenches, springs and bushings between bodies, and water. The state may be any point of a motion. The linear model
-    describes the change of the motion, with the forces at the given time. It does not contain derivatives with respect
-    to time.
+    describes how small changes of the state evolve, with the forces at the given time. It does not contain derivatives
+    with respect to time.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def linearize(
         Operating point of each sample. q defaults to the neutral positions. With closed loops, the state must
         satisfy the constraints; see `assemble`. Prescribed positions and velocities replace the given ones.
     tau : float or (..., nv) array, N m or N
-        Joint forces. They add to the forces of the drives.
+        Joint forces, which are added to the forces of the drives.
     inputs : list, optional
         Names of joints, for the joint force of each of their degrees of freedom, or pairs (joint, dof). The default
         is all degrees of freedom whose motion is not prescribed. Other inputs are:
@@ -192,7 +192,7 @@ def linearize(
         body axes, and a force of a constraint has the rows of `constraint_forces`. The default is the positions and
         velocities of all degrees of freedom.
     drives, forces : lists
-        As for `accelerations`, and in addition `Sampled` controllers. By default, the drives of the model act.
+        As for `accelerations`, and in addition `Sampled` controllers. By default, the drives of the model are used.
         `UserForces` must have derivatives.
     t : float or (...) array, s
         Time of each sample, from 0, at which the signals are evaluated.

@@ -77,15 +77,15 @@ class Margins(SampleArrays):
         if the gain of L is below 1 at all frequencies.
     delay_margin : (...) array, s
         The smallest additional delay in the loop at which a motion no longer decays. It may belong to another crossover
-        than `phase_margin`. NaN for `Sampled` drives: a batch with several values of their `delay` shows up to which
-        delay the loop is stable.
+        than `phase_margin`. NaN for `Sampled` drives: to find the longest stable delay, use a batch with several values
+        of their `delay`.
     phase_crossover, lower_phase_crossover : (...) arrays, Hz
         Frequencies at which L is real and negative: with the gain 1 / gain_margin, and 1 / lower_gain_margin. NaN
         if there are none.
     gain_crossover : (...) array, Hz
         The frequency at which L has the gain 1, with the smallest phase margin. NaN if there is none.
     stable : (...) array of bool
-        Whether no small motion of the closed loop grows exponentially.
+        Whether the closed loop is stable: no small motion grows exponentially.
     loop : LinearModel
         The linear model of L, with one input and one output. `loop.frequency_response(frequency)` is its response. With
         closed loops, its states are the same degrees of freedom for all samples, and `loop.success` is False where they

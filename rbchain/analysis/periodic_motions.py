@@ -74,7 +74,7 @@ class PeriodicMotion(SampleArrays):
     residual : (...) array
         The largest difference between the states after one period and at time 0, in SI units.
     stable : (...) array of bool
-        Whether no small change grows: no multiplier has an absolute value above 1 + 1e-6. With an unknown period, the
+        Whether the motion is stable: no multiplier has an absolute value above 1 + 1e-6. With an unknown period, the
         multiplier nearest to 1, which belongs to a shift in time, is ignored. False for samples that failed.
     success : (...) array of bool
         Whether the residual is at most the tolerance. With an unknown period, an equilibrium is not a solution.

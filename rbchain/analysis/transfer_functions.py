@@ -32,15 +32,15 @@ LARGEST_CONDITION = 1e12
 class FrequencyResponse(SampleArrays):
     """The result of `Model.frequency_response` and `LinearModel.frequency_response`.
 
-    An input of amplitude 1 causes an output whose amplitude is `gain`, and that leads the input by `phase`.
-    `response[i]` is the response of one sample of a batch.
+    An input of amplitude 1 causes an output of amplitude `gain`, which leads the input by `phase`. `response[i]` is the
+    response of one sample of a batch.
 
     Attributes
     ----------
     frequency : (f,) array, Hz
     response : (..., f, outputs, inputs) complex array
-        In SI units. NaN for samples that failed, and at frequencies of poles without damping, where the response has no
-        bounds. These are the natural frequencies without damping, and zero if the mechanism has rigid-body motions.
+        In SI units. NaN for samples that failed, and at frequencies of undamped poles, where the response is unbounded.
+        These are the undamped natural frequencies, and zero if the mechanism has rigid-body motions.
     gain : (..., f, outputs, inputs) array
         Absolute value of the response.
     phase : (..., f, outputs, inputs) array, rad

@@ -290,7 +290,7 @@ def reset(samples, s):
     Raises
     ------
     ArgumentError
-        If random signals or the numbers of a study differ between episodes: Python draws them.
+        If random signals or the draws of a study differ between episodes, because only Python can draw them.
     """
     beginning = samples.beginning
     refuse_outdated(samples)

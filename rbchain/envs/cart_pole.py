@@ -24,8 +24,9 @@ STEP, STEPS = 0.01, 2  # s; actions are held for 0.02 s
 def cart_pole() -> Model:
     """Return a cart of 1 kg on a rail, with a pole: a uniform rod of 0.1 kg and 1 m.
 
-    The positions are the place of the cart, m, and the angle of the pole from upright, rad. With the mass M of the cart
-    and m of the pole, and half the length l of the pole, the equations of motion for a force F on the cart are
+    The positions are the position of the cart along the rail, m, and the angle of the pole from upright, rad. With the
+    mass M of the cart and m of the pole, and half the length l of the pole, the equations of motion for a force F on
+    the cart are
 
         (M + m) x'' + m l (theta'' cos theta - theta'^2 sin theta) = F,
         4/3 l theta'' + x'' cos theta = g sin theta.

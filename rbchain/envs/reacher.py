@@ -59,8 +59,8 @@ def seven_joint_arm() -> Model:
 def reacher(num_envs: int = 1, max_episode_steps: int = 100, **settings: Any) -> VectorEnv:
     """Return the environment "rbchain/Reacher-v0": an arm whose tool must reach a point, with an unknown payload.
 
-    Each joint has a digital PD controller with a period of 4 ms. It compensates gravity with the model without the
-    payload, and measures with an encoder that has noise. The action, from -1 to 1 for each joint, changes the reference
+    Each joint has a digital PD controller with a period of 4 ms. It compensates gravity with a model without the
+    payload, and measures the angle with a noisy encoder. The action, from -1 to 1 for each joint, changes the reference
     of its controller by up to 0.03 rad; larger actions are clipped.
 
     An episode draws a payload from 0 to 3 kg at the tool and a target. The observations are the readings of the

@@ -42,8 +42,8 @@ class Assembly(Attributes):
             Names of joints that keep their positions.
         on_failure : "warn", "raise" or "ignore"
             The positions of samples that cannot be assembled are NaN. With "warn", a batch causes a SimulationWarning
-            that contains the first of them, and a single guess raises an AssemblyError. "raise": a batch raises the
-            error, too. "ignore": neither a warning nor an error.
+            that contains the first of them, and a single guess raises an AssemblyError. With "raise", a batch also
+            raises the error. With "ignore", there is neither a warning nor an error.
 
         Returns
         -------

@@ -162,7 +162,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         passive : PassiveForces, optional
             Springs, damping, friction and stops of the joint.
         immersion : Immersion, optional
-            Buoyancy, added mass and drag of the body. Acts only if the model has a `fluid_density`.
+            Buoyancy, added mass and drag of the body. It has an effect only if the model has a `fluid_density`.
         limits : JointLimits, optional
             Limits of position, velocity, effort, acceleration and jerk. They are stored but not enforced; see
             `PassiveForces` for stops.
@@ -323,14 +323,15 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         constraint : BallConstraint, HingeConstraint, WeldConstraint, DistanceConstraint or CouplerConstraint
             You can add its bodies and joints later; `build` checks that they exist.
         compliance : float, m/N, optional
-            Displacement per force, the same in all directions; more than 0. The constraint then gives way under load.
-            By default it is rigid. Couplers are always rigid.
+            Displacement per force, the same in all directions; more than 0. The constraint then yields under load. By
+            default it is rigid. Couplers are always rigid.
         angular_compliance : float, rad/(N m), optional
             Tilt or rotation per moment, of a compliant hinge or weld; more than 0.
         relaxation_time : float, s, optional
-            Time constant t of a compliant constraint, 1e-3 s by default. With "rk45", "dop853" and "rosenbrock", steps
-            become shorter with t; fixed steps must be below 2 t ("rk4") or t / 2 ("implicit"). Steps of "radau" do not
-            depend on t. In motions that are not slow compared with t, the constraint does not act like a spring.
+            Time constant t of a compliant constraint, 1e-3 s by default. With "rk45", "dop853" and "rosenbrock", a
+            shorter t requires shorter steps; fixed steps must be below 2 t ("rk4") or t / 2 ("implicit"). Steps of
+            "radau" do not depend on t. In motions that are not slow compared with t, the constraint does not act like a
+            spring.
 
         Raises
         ------

@@ -102,7 +102,8 @@ class Dynamics(Attributes):
         q, qd, qdd : (..., nq), (..., nv) and (..., nv) arrays
             Positions, velocities and accelerations.
         wrenches, passive, out
-            As for `forward_dynamics`. If passive forces are included, the motors do not have to provide them.
+            As for `forward_dynamics`. With `passive`, the result contains only the forces that are necessary in
+            addition to the passive ones.
         actuated : sequence of str
             Names of the joints with motors. Required with closed loops; omit it for an open tree.
 

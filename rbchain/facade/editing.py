@@ -90,12 +90,11 @@ class Editing(Attributes):
         motor_friction: float = 0.0,
         motor_damping: float = 0.0,
     ) -> Self:
-        """Return the model with a motor at a joint. It drives the link through an elastic transmission with backlash.
+        """Return the model with a motor that drives a joint through an elastic transmission with backlash.
 
-        The motor is a separate body. It takes over the joint with its name, so drives and encoders of
-        this joint act on the motor. A second joint, with the suffix "_deflection", connects the link to the motor. Its
-        position is the deflection of the transmission, so the position of the link is the sum of the positions of both
-        joints.
+        The motor is a separate body on the joint with this name, so drives and encoders of this joint act on the motor.
+        A second joint, with the suffix "_deflection", connects the link to the motor. Its position is the deflection of
+        the transmission, so the position of the link is the sum of the positions of both joints.
 
         Parameters
         ----------
@@ -106,7 +105,7 @@ class Editing(Attributes):
         damping : float, N m s/rad or N s/m
             Viscous damping of the transmission, at the joint. It also acts within the backlash.
         backlash : float, rad or m
-            Play of the transmission at the joint, from one end to the other. Inside the play, the spring has no force.
+            Width of the range in which the transmission exerts no elastic force, at the joint.
         rotor_inertia : float, kg m^2, optional
             Inertia of the rotor about its axis. The default is the rotor inertia of the joint.
         gear_ratio : float, optional
@@ -131,9 +130,9 @@ class Editing(Attributes):
 
         Notes
         -----
-        The rotor has the kinetic energy of its rotation relative to the link which carries it. This is the usual model
-        for large gear ratios (Spong 1987). The friction is regularized, as in `PassiveForces`; a `DryFriction` of the
-        joint sticks.
+        The kinetic energy of the rotor includes only its rotation relative to the link that carries it. This is the
+        usual model for large gear ratios (Spong 1987). The friction is regularized, as in `PassiveForces`; a
+        `DryFriction` of the joint sticks.
 
         References
         ----------
@@ -184,8 +183,8 @@ class Editing(Attributes):
         body : Inertia, or (...) of them, optional
             Instead of `mass`, `cg` and `inertia`: an `Inertia` in the axes of `frame`, or nested lists of them.
         known : bool
-            Whether controllers know the payload: the `nominal` model then has it, too. It must then be the same for
-            all samples.
+            Whether controllers know the payload: the `nominal` model then also has it. It must then be the same for all
+            samples.
 
         Returns
         -------

@@ -79,7 +79,7 @@ class InverseKinematics(Attributes):
         tolerance: float = 1e-10,
         seed: int = 0,
     ) -> InverseKinematicsSolution:
-        """Find positions in which frames reach their targets.
+        """Find joint positions at which frames reach their targets.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class InverseKinematics(Attributes):
             The first start, projected onto the limits. The default is the middle of the position limits, and zero for
             joints without limits.
         starts : int
-            Largest number of starts, at least 1. All after the first are random, within the position limits.
+            Maximum number of starts, at least 1. All starts after the first are random, within the position limits.
         limits : bool
             Whether q must be within the `position_limits` of joints. Limits of free and spherical joints are not
             used.
@@ -121,7 +121,7 @@ class InverseKinematics(Attributes):
         limits. Angles without limits are within half a turn of the guess. If a start makes no progress, the search
         continues with the next one. The result is the first solution found. It is often near the guess, but not always
         the nearest one, and a redundant mechanism has other solutions. The result of a sample does not depend on the
-        other samples, bit for bit.
+        other samples.
 
         The residuals of constraints are treated as additional errors, so a solution satisfies the targets and the
         constraints. If the targets are out of reach, the search continues with constraints that weigh 100 times as much

@@ -123,7 +123,7 @@ class Model(
     body, joint : mappings
         Views of the bodies and joints by their names, such as `model.body["link2"].mass`.
     nominal : Model
-        The design, from which `vary` and `with_payload` disperse samples. Controllers use it.
+        The model before `vary` and `with_payload` changed its parameters. Controllers use it by default.
     dof_types : tuple
         Type of each degree of freedom: "revolute", "prismatic" or "screw".
     batch_shape : tuple
@@ -342,9 +342,9 @@ class Model(
 
     @cached_property
     def nominal(self) -> Model:
-        """The design: the model before `vary` and `with_payload` changed parameters; this model if they did not.
+        """The nominal model: the model before `vary` and `with_payload` changed parameters; this model if they did not.
 
-        It is the default model of controllers (`PID`, `ComputedTorque`).
+        Controllers (`PID`, `ComputedTorque`) use it by default.
 
         Examples
         --------

@@ -41,7 +41,7 @@ class Target(Value):
     direction : (..., 3) array, optional
         Direction of the axis in world axes, of any length except zero. The frame may turn about it.
     look_at : (..., 3) array, m, optional
-        Point in the world at which the axis looks from `point`, at any distance.
+        Point in the world to which the axis points from `point`, at any distance.
     point : (3,) array, m
         A point in the axes of the frame, from its origin.
     position_weight, rotation_weight : float

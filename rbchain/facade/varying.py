@@ -17,10 +17,10 @@ class Varying(Attributes):
     """Methods of Model that change its parameters."""
 
     def vary(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: Unpack[VariedFields]) -> Self:
-        """Return a model whose parameters differ from its design, and may differ between the samples of a batch.
+        """Return a model whose parameters differ from the nominal ones, and may differ between the samples of a batch.
 
         Controllers do not use the new values, even if these are the same for all samples, because the `nominal` model
-        does not change. Use `replace` to change the design.
+        does not change. Use `replace` to change the nominal model.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Varying(Attributes):
         return self._with_numbers(varied_description(self.description, self.kernel_model.dofs, fields, paths))
 
     def replace(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: Unpack[VariedFields]) -> Self:
-        """Return a model with a new design: its controllers also use the new parameters.
+        """Return a model with other nominal parameters, which its controllers also use.
 
         Parameters
         ----------

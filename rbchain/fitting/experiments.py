@@ -91,9 +91,9 @@ def experiment_design(
         The model with initial guesses of the parameters.
     motions : list of Measurement, Trajectory or tuple (t, q, qd)
         The motions, which need not have been measured. `rb.Measurement(t, q0, qd0, drives=...)` with an initial state
-        q0 (nq,) and qd0 (nv,) stands for a motion whose positions and velocities are measured at all times. With
-        qd = None, the motion starts at rest, and only the positions are measured. Of measured positions and
-        velocities, only the first row matters, and which values are NaN.
+        q0 (nq,) and qd0 (nv,) stands for a motion whose positions and velocities are measured at all times. With qd =
+        None, the motion starts at rest, and only the positions are measured. If a motion has been measured, only the
+        first row of its positions and velocities is used, and which values are NaN.
     parameters : sequence of str
         Names of fields or paths, as for `fit`. With "q" and "qd", the initial state of each motion is unknown, too.
     noise : float or (2 nv,) array

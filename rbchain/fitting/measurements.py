@@ -31,9 +31,9 @@ class Measurement(PickledByName, ExplainsCalls, SuggestsAttributes):
     t : (times,) array, s
         Times that start at 0.
     q : (times, nq) array, rad or m
-        Positions. NaN marks missing numbers, except in the first row.
+        Positions. NaN marks missing values, except in the first row, which must be complete.
     qd : (times, nv) array, rad/s or m/s, optional
-        Velocities. NaN marks missing numbers. Where the first row is missing, the initial velocity is zero.
+        Velocities. NaN marks missing values. Where a value of the first row is missing, the initial velocity is zero.
     tau : (nv,) array, N m or N, optional
         Constant joint forces. None stands for the value that is given for all trajectories, as for `drives`, `forces`
         and `noise`.

@@ -58,8 +58,7 @@ class Fit(PickledByName, SuggestsAttributes):
         Their standard deviation exceeds 100 %, or they do not change the trajectory at all. Their estimates stay close
         to the initial guesses.
     at_bounds : tuple of str
-        Parameters whose estimates are at the bounds of the caller. Their standard deviations do not take bounds into
-        account.
+        Parameters whose estimates are at the given bounds. Their standard deviations do not take bounds into account.
     residuals : (times, 2 nv) array, or tuple of them
         Fitted minus measured positions and velocities; NaN where nothing was measured. With a list, one array for each
         trajectory.

@@ -147,7 +147,7 @@ def _root_name(path: Path) -> str | None:
 
 
 def save(model: Model, path: str | Path) -> None:
-    """Write a model to a file: rbchain's format (`.toml`), which holds the complete model, URDF or MJCF (`.xml`).
+    """Write a model to a file: rbchain's format (`.toml`), which stores the complete model, URDF or MJCF (`.xml`).
 
     Parameters
     ----------

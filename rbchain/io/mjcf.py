@@ -36,11 +36,10 @@ def load_mjcf(path: Path, nonphysical_inertia: Literal["refuse", "warn"] = "warn
     """Read an MJCF file as MuJoCo compiles it.
 
     rbchain keeps joints, masses, springs, damping, dry friction, armature, gravity compensation, the fluid, ranges and
-    keyframes. Actuators become drives, and their controls become inputs.
-    Equality constraints between bodies or sites, and linear ones between joints, become constraints of the model; their
-    solref and solimp are ignored. Geoms become visuals, except planes and height fields. Geoms that can collide
-    become collision shapes for `Model.contacts`, and sites become frames. One warning lists everything else that acts
-    in MuJoCo.
+    keyframes. Actuators become drives, and their controls become inputs. Equality constraints between bodies or sites,
+    and linear ones between joints, become constraints of the model; their solref and solimp are ignored. Geoms become
+    visuals, except planes and height fields. Geoms that can collide become collision shapes for `Model.contacts`, and
+    sites become frames. One warning lists everything else that has an effect in MuJoCo.
 
     The frame of a body is at the anchor of its joint, which in MuJoCo need not be the origin of the body. If a body has
     joints at several points, massless bodies connect them. Positions are relative to the pose in the file: `ref` of a

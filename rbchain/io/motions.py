@@ -74,7 +74,7 @@ def load_motion(path: str | Path) -> Trajectory:
     Returns
     -------
     Trajectory
-        The saved trajectory, bit for bit, with its model and forces. `Trajectory.save` lists the data that are not
+        The saved trajectory, unchanged, with its model and forces. `Trajectory.save` lists the data that are not
         stored.
 
     Raises

@@ -53,8 +53,8 @@ def accelerations(
     t : float or (...) array, s
         Time of each sample, from 0, at which the signals are evaluated.
     tau : float or (..., nv) array, N m or N
-        Joint forces. They add to the forces of the drives. The array must fit into the batch of the states, the times
-        and the model.
+        Joint forces, which are added to the forces of the drives. The array must fit into the batch of the states, the
+        times and the model.
     drives, forces : lists
         As for `simulate`, except for actions that have a memory or cause impacts: `Sampled`, random signals,
         `DryFriction`, `HardStops` and contacts. The integrals of `PID` are zero, as at the start of a simulation.

@@ -136,9 +136,9 @@ def simulate(
     drives : list, optional
         Drives of the joints. The forces of all drives of a degree of freedom add up: `PrescribedForce`, `PID`,
         `ComputedTorque` and `UserForces`. `PrescribedAcceleration`, `PrescribedVelocity` or `PrescribedPosition` is the
-        only drive of its degree of freedom. `Sampled` runs a controller at instants with zero-order hold. `Actuator`
-        adds a lag and a torque-speed curve to the sum of the forces. By default the drives of the model,
-        `Model.drives`; `()` means none.
+        only drive of its degree of freedom. `Sampled` runs a controller at sampling instants, with zero-order hold.
+        `Actuator` adds a lag and a torque-speed curve to the sum of the forces. By default, the drives of the model
+        (`Model.drives`) are used; `()` means none.
     forces : list
         `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `Current`, and contacts, such as
         `SphereContact`.
@@ -162,7 +162,7 @@ def simulate(
         Number of evenly spaced times from `t0` to `t0 + duration`, or increasing times in this range. They do not
         change the steps of the methods with tolerances. By default 101 times; or, for the fixed-step methods, the
         start, the end, and the ends of steps between them, or of every k-th step, so that there are at most 101. Large
-        batches with many saved times need much memory; `save_at=[t0 + duration]` saves only the end.
+        batches with many saved times need a lot of memory; `save_at=[t0 + duration]` saves only the end.
     save_every : float, s, optional
         Interval of the saved times, instead of `save_at`: `t0`, `t0 + save_every`, ..., and the end. The last interval
         may be shorter.
@@ -189,8 +189,8 @@ def simulate(
         qd, or 64 with "dop853". The default is 0. A sample may take more steps, but `Measure.values` then raises an
         error. A step of "moreau" in which velocities jump counts twice.
     energy_error : bool
-        Whether to integrate the work of all forces along the trajectory, so that `Trajectory.energy_error` shows the
-        energy that the method loses or gains. The trajectory does not change. Each step takes at least six more
+        Whether to integrate the work of all forces along the trajectory, so that `Trajectory.energy_error` contains the
+        energy that the method loses or gains. This does not change the trajectory. Each step takes at least six more
         evaluations of the dynamics, or eleven in closed loops. `Trajectory.evaluations` does not count them.
     t0 : float, s
         Time at the start, 0 by default; not negative. Signals and the clocks of `Sampled` controllers count from
@@ -205,10 +205,10 @@ def simulate(
         and contacts count from the start of the new trajectory. A call that only starts from the last state of another
         trajectory, without `continue_from`, loses all of this.
     on_failure : "warn", "raise" or "ignore"
-        A failed sample has its status in the trajectory; the other samples are unaffected, bit for bit. With
-        "warn", `simulate` warns with the trajectory's message. If a single state fails, it raises a SimulationError,
-        whose attribute `trajectory` is the trajectory. With "raise", a batch raises the error, too. With "ignore",
-        `simulate` neither warns nor raises an error, even if joints exceed their position limits.
+        The trajectory contains the status of a failed sample; the other samples are unaffected. With "warn", `simulate`
+        warns with the trajectory's message. If a single state fails, it raises a SimulationError, whose attribute
+        `trajectory` is the trajectory. With "raise", it also raises the error for a batch. With "ignore", `simulate`
+        neither warns nor raises an error, even if joints exceed their position limits.
 
     Returns
     -------

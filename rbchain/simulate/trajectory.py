@@ -180,9 +180,9 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     def beyond_limits(self) -> np.ndarray:
         """Samples that have exceeded `Model.position_limits`, (...) array of bool.
 
-        The positions of joints without `HardStops` and without elastic stops count, at the start and at the end of each
-        step. Limits are not enforced unless you add stops. A position within 1e-6 rad or m of its limit (1e-3 in
-        float32), or within this fraction of its limit, does not exceed it.
+        Only joints without `HardStops` and without elastic stops count. Their positions are checked at the start and at
+        the end of each step. Limits are not enforced unless you add stops. A position within 1e-6 rad or m of its limit
+        (1e-3 in float32), or within this fraction of its limit, does not exceed it.
         """
         return self.dof_beyond_limits >= 0
 
@@ -206,7 +206,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         """Actuator forces at the saved times, (..., times, nv), N m or N, including the forces of prescribed motions.
 
         The forces of prescribed motions are NaN if the simulation has dry friction, hard stops or contacts. Like
-        accelerations and reactions, all are NaN after the end of a sample that ended early, even if an event ended it.
+        accelerations and reactions, all forces are NaN after the end of a sample that ended early, even if an event
+        ended it.
         """
         return self._tau_and_qdd[..., : self.qd.shape[-1]]
 

@@ -239,12 +239,11 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         ----------
         out : path, optional
             Folder for the results. They stay in memory if it is not given. If the folder contains results of the same
-            study, the run adds the missing samples and repairs damaged files. The study may have more samples than
-            these results if its design is "random" or "sobol": the results then equal the results of a new study, bit
-            for bit.
+            study, the run adds the missing samples and repairs damaged files. If its design is "random" or "sobol", the
+            study may have more samples than these results; the results are then the same as the results of a new study.
         executor : "local", "processes" or "dask"
             Where to compute: in this process on all threads, in `workers` processes, or on the dask cluster of
-            `scheduler`. The results are the same, bit for bit.
+            `scheduler`. The results are the same.
         workers : int, optional
             Number of processes of the executor "processes"; one for each core by default.
         scheduler : str or distributed.Client, optional
@@ -282,8 +281,8 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         -----
         SimulationWarning
             If samples fail. The message is `attrs["survivors"]`. Also if samples exceed position limits, have an
-            unstable digital control loop, or inexact impulses of contacts. `warnings` contains the sum of 1, 2 and 4
-            for these in each sample, if the study can have them.
+            unstable digital control loop, or have inexact impulses of contacts. `warnings` contains the sum of 1, 2 and
+            4 for these in each sample, if the study can have them.
         UserWarning
             If files in the folder were damaged. The message lists them. rbchain computes their samples again.
 
@@ -336,7 +335,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         """Merge the results of parts of the study, for job arrays on a cluster.
 
         Each job runs one part, with a separate folder: `study.run(f"part{k}", part=(k, 100))`. The merged results are
-        identical, bit for bit, to the results of a run of the whole study.
+        the same as the results of a run of the whole study.
 
         Parameters
         ----------

@@ -213,7 +213,7 @@ class Outputs(Described):
     final : bool
         Final state, as "q_final" and "qd_final" (stored by default).
     extremes : bool
-        Minima and maxima of q and qd over the evaluated times.
+        Minima and maxima of q and qd over the whole trajectory, which do not depend on the saved times.
     motion : bool
         q and qd at all evaluated times.
 

@@ -143,7 +143,7 @@ class Factorial(Design):
 
 
 class Table(Design):
-    """Values read from a file with one column for each random input. rbchain does not use the distributions.
+    """Values read from a file with one column for each random input, which replace draws from the distributions.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _table_of_values(value: Any) -> np.ndarray:
 
 
 class GivenValues(Design):
-    """Values from an array with one column for each random input. rbchain does not use the distributions.
+    """Values from an array with one column for each random input, which replace draws from the distributions.
 
     `Study(design=array)` is the same as `Study(design=GivenValues(array))`.
 

@@ -27,8 +27,8 @@ class Dispersion(Described):
         Distribution of the draws. Every value is drawn independently, except for a `MultivariateNormal`, which draws
         all components together.
     how : "set", "add" or "multiply"
-        How a draw changes the model's own value. The default is the first option of the parameter: "set" for most
-        parameters.
+        How a draw changes the value in the model: whether it replaces the value, is added to it, or multiplies it. The
+        default is the first option of the parameter: "set" for most parameters.
     shared : bool
         Whether all parameters that the path selects have the same draw. By default, each has its own.
     point : (3,) array, m
@@ -37,9 +37,10 @@ class Dispersion(Described):
     Notes
     -----
     A path is `owner.field` or `owner.field.component`, such as "link2.mass" or "link2.cg.x". "*", "?" and "[1-3]" match
-    parts of names, and "{waist,elbow}.friction" lists several names. For degree of freedom i of a joint with several,
-    the path is "joint.field.i". The owner of a parameter of a body, joint or constraint is its name. The owner of a
-    parameter of a drive, sensor, wrench, spring, contact or event is its `name`. If it has none, the owner is:
+    parts of names, and "{waist,elbow}.friction" lists several names. If a joint has several degrees of freedom, the
+    path for degree of freedom i is "joint.field.i". The owner of a parameter of a body, joint or constraint is its
+    name. The owner of a parameter of a drive, sensor, wrench, spring, contact or event is its `name`. If it has none,
+    the owner is:
 
     * the joint of a drive, an `Actuator`, a sensor, `DryFriction`, `HardStops` or the `Event` of a joint
     * the frame of a `Wrench`, `SphereContact` or `EllipsoidContact`

@@ -1,7 +1,7 @@
 """Distributions of one value or of several correlated ones.
 
-Each maps uniform numbers in (0, 1) to values by the inverse of its distribution function. So every distribution works
-with every design (random, stratified, Sobol). The formulas agree with `scipy.stats`, which takes more than a second to
+Each distribution maps uniform numbers in (0, 1) to values by the inverse of its distribution function, so it works with
+every design (random, stratified, Sobol). The formulas agree with `scipy.stats`, which takes more than a second to
 import. `scipy_distributions` accepts its other distributions.
 """
 
@@ -246,7 +246,7 @@ class Weibull(Distribution):
     scale : float or str
         Above 0, in SI units or with a unit. 63 % of the values are below `low` + `scale`.
     shape : float
-        Above 0. The values scatter less for a larger shape parameter.
+        Above 0. The spread of the values decreases with increasing `shape`.
     low : float or str
         Smallest value, in SI units or with a unit (0 by default).
 

@@ -99,7 +99,7 @@ class Measure(Described):
           `Trajectory.constraint_forces`. In an overconstrained mechanism, it is the solution of minimum norm
         * "kinetic_energy", "potential_energy" (of gravity, and elastic energy), and their sum "energy", in J
         * "energy_drift": the energy minus its initial value, in J
-        * "energy_error": the energy that the integration has gained, `Trajectory.energy_error`, in J. A study with
+        * "energy_error": the energy that the integration has gained (`Trajectory.energy_error`), in J. A study with
           this measure integrates the work of all forces, which takes more time
         * "equilibrium": position at rest of the degree of freedom `dof` of `joint`, in rad or m
         * "frequency" in Hz and "damping_ratio" of the small oscillations `mode` about the equilibrium
@@ -152,7 +152,7 @@ class Measure(Described):
         Level of "time_above", in the SI unit of the quantity or with a unit, such as "5 deg/s".
     function : callable(model, motion) or str
         A function, or its place as "module:name". It receives the model of some samples and their `Trajectory`, and
-        returns values (samples,), or (samples, times) to be reduced by `over`. `model[..., None]` takes the saved
+        returns values (samples,), or (samples, times) to be reduced by `over`. `model[..., None]` accepts the saved
         states, as in `model[..., None].energy(motion.q, motion.qd)`.
     unit : str
         Unit of the results, such as "deg", "mm" or "kN". Results are converted from the units above. For a "function",
@@ -161,20 +161,20 @@ class Measure(Described):
     Notes
     -----
     A study computes extremes, integrals and crossings of levels within the accepted steps, from their continuous
-    extensions. The method of integration determines their error. Values at both ends of a step count, so a peak just
-    after an impact is found. If a quantity with a corner crosses a level twice within a sixteenth of a step that
-    has another crossing, both crossings may be missed.
+    extensions. The method of integration determines their error. They include the values at both ends of a step, so
+    they do not miss a peak just after an impact. If a quantity with a corner crosses a level twice within a sixteenth
+    of a step that has another crossing, both crossings may be missed.
 
     A "function" receives the trajectory at the saved times, so its reductions use the values at these times. Between
-    them, the series is taken to be linear. The same applies to `values` of a trajectory without `dense_output`, except
-    for "final" values of a sample that ended early. They are the values in its last state, and of "torque", "power",
-    reactions and forces of constraints the values at the last saved time.
+    these times, the quantity is assumed to be linear. The same applies to `values` of a trajectory without
+    `dense_output`, except for "final" values of a sample that ended early. Final values are the values in its last
+    state; for "torque", "power", reactions and forces of constraints, they are the values at the last saved time.
 
     "equilibrium", "frequency", "damping_ratio" and "gain_margin" are results of `Model.equilibrium`, `modes` and
     `margins`. The search starts from the last state of the trajectory, with all drives and forces at this time. The
     result is therefore the equilibrium at which a damped motion ends. The measure is NaN without an equilibrium, for a
     mode that the sample does not have, and for the margin of a loop that is not stable. Modes are sorted by frequency
-    in each sample: where frequencies cross, `mode` has another shape, and an overdamped mode counts as two.
+    in each sample: where frequencies cross, `mode` refers to another shape. An overdamped mode counts as two.
 
     Examples
     --------

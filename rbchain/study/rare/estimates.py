@@ -23,7 +23,8 @@ class Stage:
     ----------
     simulations : int
     level : float
-        Margin that separates the samples of the next stage; 0 in the last stage. NaN for samples of large spread.
+        Margin that separates the samples of the next stage; 0 in the last stage. NaN for the samples of "importance"
+        with a larger standard deviation.
     probability : float
         Probability that a sample of this stage is below the level; NaN if the stage does not estimate it.
     """

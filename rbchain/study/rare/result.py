@@ -52,14 +52,15 @@ class Probability:
     inputs : xarray.DataArray, along `parameter`
         Random inputs of this sample, with their `units`. NaN without failures.
     importance : xarray.DataArray, along `parameter`
-        Share of each random input in the failures, of sum 1. It is the excess of the mean square of its standard normal
-        score in failures over 1. For a linear measure this is alpha^2 of FORM. NaN without failures.
+        Share that each random input contributes to the failures; the sum is 1. It is the excess of the mean square of
+        its standard normal score in failures over 1. For a linear measure this is alpha^2 of FORM. NaN without
+        failures.
     stages : tuple of Stage
         Simulations, margin and conditional probability of each stage.
     study : Study
         The study of all simulations, in their order: `study.sample(k)` simulates one of them again.
     first_order : float
-        The probability of first order; NaN for other methods than "form".
+        The first-order probability; NaN for methods other than "form".
     """
 
     question: str
@@ -78,7 +79,7 @@ class Probability:
     first_order: float = math.nan
 
     def motion(self, sample: int | None = None, **times: Any) -> Trajectory:
-        """Simulate a sample again; its trajectory equals the trajectory in the analysis, bit for bit.
+        """Simulate a sample again; its trajectory is identical to the trajectory in the analysis.
 
         Parameters
         ----------
