@@ -1,10 +1,10 @@
-"""Measure the dynamics of closed chains per evaluation, beside lcaba and constraintDynamics of Pinocchio.
+"""Measure the dynamics of closed loops per evaluation, compared with lcaba and constraintDynamics of Pinocchio.
 
     taskset -c 0 python benchmarks/closed_chains.py [batch]
 
-rbchain computes a batch of states in lanes, on one core; Pinocchio computes one state after the other, from Python. All
-constraints are points (3 rows), in rbchain and in Pinocchio. Times are medians of the CPU time. Errors are relative to
-a dense solution.
+rbchain computes a batch of states in lanes, on one core. Pinocchio computes one state at a time, called from Python.
+All constraints connect points (3 rows), in both programs. Times are medians of the CPU time. Errors are relative to a
+dense solution.
 """
 
 import platform

@@ -4,7 +4,7 @@
 
 An arm of 7 joints falls onto a floor with one sphere at its tool; its joints have stops and dry friction. A chain of 20
 links falls onto a floor with 20 spheres. A quadruped and a humanoid of example-robot-data drop onto their feet. Both
-programs run on one thread, in turns, and the times are medians of the processor time. MuJoCo solves a regularized
+programs run alternately on one thread, and the times are medians of the processor time. MuJoCo solves a regularized
 problem with its Newton solver and elliptic cones; rbchain solves the rigid one to 1e-10 m/s.
 
     taskset -c 0 python benchmarks/contact.py residuals

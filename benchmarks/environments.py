@@ -1,9 +1,9 @@
-"""Steps per second of CPU time of vector environments: those of rbchain, and those of gymnasium with MuJoCo.
+"""Measure the steps per second of CPU time of vector environments of rbchain, and of Gymnasium with MuJoCo.
 
     python benchmarks/environments.py
 
-A state step is one step of the integrator of one sample. All environments below take RK4 steps. Random actions act, and
-episodes that end begin again in the next step.
+A state step is one integration step of one sample. All environments take RK4 steps. The actions are random, and an
+episode that has ended starts again in the next step.
 """
 
 import platform

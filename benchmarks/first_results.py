@@ -3,7 +3,7 @@
     python benchmarks/first_results.py                          # empty cache, then full cache, of this environment
     python benchmarks/first_results.py --python wheel/bin/python --runs 5
 
-Each run is a process of its own. The table shows medians of the wall time, and of the CPU time of the process and its
+Each run is a separate process. The table shows medians of the wall time, and of the CPU time of the process and its
 children, in seconds.
 """
 

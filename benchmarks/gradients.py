@@ -2,14 +2,14 @@
 
     python benchmarks/gradients.py
 
-A 7-joint arm moves for 0.5 s under gravity with the method rk4 and steps of 1 ms, on one thread. The derivatives are
-those of the final state by the initial state and the masses. Differences simulate two samples for each parameter, all
-in one batch. The script prints the CPU time per motion and derivative, and the largest difference of the results. If
-Drake is installed (pip install drake), it also prints the time of an evaluation of the rate with these derivatives by
-Drake's AutoDiffXd, in steps of the method runge_kutta3. If MJX is installed (pip install mujoco-mjx), it prints the
-time of an evaluation for the gradient of one final position (reverse mode), in 10 Euler steps of the same batch. JAX
-compiles this for several minutes. The script also prints the largest difference from rbchain's gradient, which Euler's
-method explains.
+A 7-joint arm moves for 0.5 s under gravity with the method rk4 and steps of 1 ms, on one thread. The script computes
+the derivatives of the final state with respect to the initial state and the masses. Differences simulate two samples
+for each parameter, all in one batch. The script prints the CPU time per motion and derivative, and the largest
+difference of the results. If Drake is installed (pip install drake), it also prints the time of an evaluation of the
+rate with these derivatives by Drake's AutoDiffXd, in steps of the method runge_kutta3. If MJX is installed (pip install
+mujoco-mjx), it prints the time of an evaluation for the gradient of one final position (reverse mode), in 10 Euler
+steps of the same batch. JAX compiles this for several minutes. The script also prints the largest difference from
+rbchain's gradient, which Euler's method explains.
 """
 
 import importlib.util

@@ -7,11 +7,11 @@ other files into a separate folder, without dependencies:
         mujoco mujoco-core dm-control gymnasium gymnasium-robotics robosuite metaworld
     python -m benchmarks.model_files packages
 
-The script prints one line per file, and a table: how many files rbchain reads, how many agree, for how many it warns,
-and how many it refuses, with the reasons. The states are random. URDF: joint forces for given accelerations, with
-random states, compared with `pinocchio.rnea`. MJCF: accelerations under random controls, compared with `mj_forward`. In
-MuJoCo, contacts and limits are disabled, and also the parts that the warning of rbchain names. Equality constraints are
-removed from both; in these files, actuators are disabled too. The exit code is 1 if a file disagrees.
+The script prints one line per file, and a table of the numbers of files that rbchain reads, that agree, that cause a
+warning, and that raise an error, with the reasons. The states are random. URDF: joint forces for given accelerations,
+with random states, compared with `pinocchio.rnea`. MJCF: accelerations under random controls, compared with
+`mj_forward`. In MuJoCo, contacts and limits are disabled, and also the parts that rbchain's warning lists. Equality
+constraints are removed from both; in these files, actuators are disabled too. The exit code is 1 if a file disagrees.
 
 With `--motions`, it compares motions of 0.1 s of the MJCF files instead, from random states under random constant
 controls, with `mj_step`. MuJoCo's steps become shorter until the states agree to 1e-6 of the largest entry. They are

@@ -2,10 +2,10 @@
 
     taskset -c 0 python benchmarks/needs.py
 
-Arms with 7 joints and own masses hold the tool at a goal of their own with springs and dampers for its position and its
-orientation, at 1 kHz. The controller needs the pose, the Jacobian and the bias forces of the nominal model. From the
-time of the motion, the script subtracts the time of the same motion with a compiled function that needs nothing. All
-cases run alternately; the times are medians of the processor time.
+At 1 kHz, springs and dampers for position and orientation hold the tool of each arm at its goal. The arms have 7
+joints, and masses and goals per sample. The controller needs the pose, the Jacobian and the bias forces of the nominal
+model. From the time of the motion, the script subtracts the time of the same motion with a compiled function that needs
+nothing. All cases run alternately; the times are medians of the processor time.
 """
 
 import platform

@@ -1,4 +1,4 @@
-"""Rare events of a controlled arm of 7 joints: each method, against OpenTURNS on the same simulations.
+"""Compare the methods for rare events on a controlled arm of 7 joints, also with OpenTURNS on the same simulations.
 
     python benchmarks/rare_events.py [--openturns]
 

@@ -1,4 +1,4 @@
-"""Time single calls from Python next to Pinocchio's Python binding, in turns, in one process.
+"""Measure single calls from Python, alternating with calls of Pinocchio's Python binding, in one process.
 
     taskset -c 0 python benchmarks/single_calls.py [--seconds 20]
 

@@ -1,10 +1,9 @@
-"""Steps of a batch: `model.stepper` from Python and in compiled code, one call of `simulate`, and `mujoco.batch`.
+"""Measure steps of a batch: `model.stepper` from Python and in compiled code, `simulate`, and `mujoco.batch`.
 
     python benchmarks/stepping.py
 
-An arm with 7 joints and own masses for each sample moves for 200 steps of RK4, on one thread. Before each call, Python
-or the compiled loop sets the joint forces from the state. `simulate` computes the motion in one call, with constant
-forces.
+Arms with 7 joints, each with its own masses, move for 200 steps of RK4, on one thread. Before each call, Python or the
+compiled loop sets the joint forces from the state. `simulate` computes the motion in one call, with constant forces.
 """
 
 import platform

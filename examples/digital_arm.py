@@ -1,9 +1,9 @@
 """Study of a digital controller: 10,000 arms with seven joints move an unknown payload. How accurate is the tool?
 
-The controller of each joint runs at 1 kHz. It does not know the payload, and the masses of the links only to 5 %. Its
-torque acts one period after the measurement. The encoders have 20 bits and white noise; the velocity is the difference
-of two positions. Writes digital_arm.png. Arguments: number of samples, time of the motion in s, and a folder for the
-results, for which `rbchain study report` writes a report.
+The controller of each joint runs at 1 kHz. It does not know the payload, and knows the link masses only to 5 %. Its
+torques take effect one period after the measurement. The encoders have 20 bits and white noise; the velocity is the
+difference of two positions. Writes digital_arm.png. Arguments: number of samples, time of the motion in s, and a folder
+for the results, for which `rbchain study report` writes a report.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Identify the gear of a servo, whose friction grows with the torque, from a motion with noise.
+"""Identify the gearbox of a servo, whose friction grows with the torque, from a noisy trajectory.
 
-A joint lifts and lowers an arm. Two models are fitted: one with the friction of the joint only, and one whose gear also
-loses a share of the torque. Only the second one explains the motion. Writes geared_joint.png.
+A joint lifts and lowers an arm. The example fits two models: one with constant joint friction only, and one that also
+has gearbox friction in proportion to the torque. Only the second model explains the motion. Writes geared_joint.png.
 """
 
 import numpy as np

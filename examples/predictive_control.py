@@ -1,4 +1,4 @@
-"""Swing up a pendulum by predictive control in one compiled loop. The motor holds 40 % of the weight of the pendulum.
+"""Swing up a pendulum by predictive control in one compiled loop. The torque limit is 40 % of the gravity torque.
 
 Before each call, all samples of the plan start from the state of the plant and move for 1.2 s with random torques. The
 mean of these torques, weighted by their costs, is the new plan (model predictive path integral control). The plant is

@@ -1,8 +1,8 @@
-"""How often does a quadruped fall that drops from 5 cm? Its friction, payload, delay and tilt are uncertain.
+"""How often does a quadruped fall over after a drop from 5 cm? Its friction, payload, delay and tilt are uncertain.
 
 The robot is the A1 of the package example-robot-data (`pip install example-robot-data`). A digital PD controller at 500
-Hz holds each of its 12 joints. Its torques act up to 12 ms late, and the trunk carries up to 5 kg. Writes the film
-quadruped.gif, and quadruped.png. Arguments: number of samples, and time of the motion in s.
+Hz holds each of its 12 joints. Its torques take effect up to 12 ms late, and the trunk carries up to 5 kg. Writes the
+animation quadruped.gif, and quadruped.png. Arguments: number of samples, and time of the motion in s.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Simulate 10,000 arms with uncertain dry friction, which come to rest at different positions.
 
-The joints stick as soon as friction carries the weight: the velocities are then exactly zero. Regularized friction
-needs a velocity to resist a force. The same arms with regularized friction therefore creep towards the vertical.
+The joints stick as soon as friction supports the weight: the velocities are then exactly zero. Regularized friction
+resists a force only at a nonzero velocity, so the same arms with regularized friction creep towards the vertical.
 Writes resting_arms.png. Pass another number of arms as an argument.
 """
 

@@ -1,4 +1,4 @@
-"""Let ten thousand Puma arms fall whose link masses are known to 5 %, and film them with the distribution of all.
+"""Simulate ten thousand falling Puma arms whose link masses are known to 5 %, and animate them with their distribution.
 
 Writes swinging_arms.gif, the picture of the README; its last frame as swinging_arms.png; and swinging_arms.html, which
 plays fifty arms in any browser. `swinging_arms.py 50` simulates fifty arms only.
@@ -23,7 +23,7 @@ with warnings.catch_warnings():
     arm = rb.load(Path(__file__).parent / "puma560.urdf")
 masses = arm.mass * np.random.default_rng(0).normal(1.0, 0.05, (ARMS, arm.n_bodies))
 arms = arm.vary(mass=masses)
-# without a warning that the arms leave their position limits, which do not act on the motion
+# no warning that the arms exceed their position limits, which are not enforced
 motion = arms.simulate(START, duration=1.2, rtol=1e-6, save_at=49, on_failure="ignore")
 
 tool = arms[:, None].frame_poses(motion.q, "tool0").translation  # (arms, times, 3), m

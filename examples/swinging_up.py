@@ -1,6 +1,6 @@
 """Learn to swing up a pole on a cart by random search over linear policies, one policy for each sample of a batch.
 
-Writes swinging_up.png, the learning curve and the swing, and swinging_up.html, a film of it.
+Writes swinging_up.png, the learning curve and the swing, and swinging_up.html, an animation of the swing.
 
     python swinging_up.py [policies] [generations] [seconds of an episode]
 """
