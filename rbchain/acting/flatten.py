@@ -12,10 +12,8 @@ from ..common.real_arrays import excerpt
 from ..core.control import drive_layout
 from ..core.control.user_calls import (
     FUNCTION_ADDRESS,
-    FUNCTION_CODE,
     FUNCTION_COUNT,
     FUNCTION_DERIVATIVES,
-    FUNCTION_DERIVATIVES_CODE,
     FUNCTION_NUMBERS,
     FUNCTION_ROWS,
 )
@@ -159,11 +157,9 @@ def _flatten_functions(
     calls: dict[int, UserCall] = {}
     for f, user in enumerate(users):
         own = flatten_user_forces(model, user, numbers)
-        codes[[FUNCTION_NUMBERS, FUNCTION_COUNT], f] = own[0].first, own[0].count
-        for row, code_row, call in zip(
-            (FUNCTION_ADDRESS, FUNCTION_DERIVATIVES), (FUNCTION_CODE, FUNCTION_DERIVATIVES_CODE), own, strict=False
-        ):
-            codes[[row, code_row], f] = call.function.address, first_code + len(calls)
+        codes[[FUNCTION_NUMBERS, FUNCTION_COUNT], f] = own[FUNCTION_ADDRESS].first, own[FUNCTION_ADDRESS].count
+        for row, call in own.items():
+            codes[[row, row + 1], f] = call.function.address, first_code + len(calls)
             calls[first_code + len(calls)] = call
     return codes, calls
 

@@ -33,11 +33,12 @@ def function_of(
     assert isinstance(drive.controller, UserForces)
     user, states = drive.controller, np.shape(drive.states)[-1] if np.ndim(drive.states) else 1
     what = f"Sampled UserForces with function {name_of(user.function)}"
-    if user.derivatives is not None:
-        raise ArgumentError(
-            f"{what}: it has derivatives, which Sampled does not use, because its outputs are constant between "
-            "instants; remove derivatives"
-        )
+    for name in ("derivatives", "parameter_derivatives"):
+        if getattr(user, name) is not None:
+            raise ArgumentError(
+                f"{what}: it has {name}, which Sampled does not use, because its outputs are constant between "
+                f"instants; remove {name}"
+            )
     _refuse_computed_without_needs(drive, what, user.function)
     needed = None
     if drive.needs is not None:

@@ -49,7 +49,7 @@ SIGNALS: dict[str, Callable[..., Signal | RandomSignal | Input]] = {
 #: Frames of a force. A table without them means the world, because TOML has no None.
 ENDS = ("frame_a", "frame_b")
 #: Fields of `UserForces` that are functions.
-FUNCTIONS = ("function", "derivatives")
+FUNCTIONS = ("function", "derivatives", "parameter_derivatives")
 
 
 @dataclass(frozen=True)

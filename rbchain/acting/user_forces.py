@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.real_arrays import finite_number, real_array
+from ..core.control.user_calls import FUNCTION_ADDRESS, FUNCTION_BY_PARAMETERS, FUNCTION_DERIVATIVES
 from ..errors import ArgumentError
 from .numeric_fields import Drive, NumericField
 from .packing import SampleNumbers
@@ -39,6 +40,10 @@ class UserForces(Drive):
         (2, nv, nv) is initially zero; out[0, i, j] is the derivative of force i with respect to position j. For free
         and spherical joints, derivatives with respect to q are taken along the velocities qd. The methods "rosenbrock"
         and "radau" use the derivatives. Without them, these methods compute finite differences, which takes more time.
+    parameter_derivatives : function(t, q, qd, parameters, out), optional
+        Writes the derivatives of the joint forces with respect to the parameters: `out` (nv, m) is initially zero, and
+        out[i, j] is the derivative of force i with respect to parameter j. `simulate` requires it for
+        `derivatives=["NAME.parameters"]`. NAME is `name`, or by default the name of the function.
     name : str, optional
         Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
@@ -76,6 +81,7 @@ class UserForces(Drive):
     _: KW_ONLY
     parameters: npt.ArrayLike = ()
     derivatives: Callable[..., Any] | None = None
+    parameter_derivatives: Callable[..., Any] | None = None
 
     def label(self) -> str:
         """Return the names of the class and of the function, for messages."""
@@ -83,6 +89,8 @@ class UserForces(Drive):
 
     def check_derivatives(self, model: Model, q: npt.ArrayLike, qd: npt.ArrayLike, t: float = 0.0) -> None:
         """Compare the derivatives with central differences of the function in one state.
+
+        If `parameter_derivatives` is given, this includes the derivatives with respect to the parameters.
 
         Parameters
         ----------
@@ -93,8 +101,9 @@ class UserForces(Drive):
         Raises
         ------
         ArgumentError
-            If an entry deviates by more than 1e-5 of the largest derivative with respect to q, or to qd. The message
-            contains the entry. Also if there are no derivatives, or if parameters differ between samples.
+            If an entry deviates by more than 1e-5 of the largest derivative with respect to q, to qd, or to the
+            parameters. The message contains the entry. Also if there are no derivatives, or if parameters differ
+            between samples.
 
         Examples
         --------
@@ -112,8 +121,13 @@ class UserForces(Drive):
         _compare_derivatives(self, model, q, qd, t)
 
 
-def flatten_user_forces(model: Model, drive: UserForces, numbers: SampleNumbers) -> list[UserCall]:
-    """Return the function of UserForces and, if it is given, the function of the derivatives."""
+def name_in_paths(forces: UserForces) -> str:
+    """Return the owner of the parameters of UserForces in paths."""
+    return forces.name or str(getattr(forces.function, "__name__", "function"))
+
+
+def flatten_user_forces(model: Model, drive: UserForces, numbers: SampleNumbers) -> dict[int, UserCall]:
+    """Return the functions of UserForces by the rows of their addresses in `SharedActions.functions`."""
     what = drive.label()
     first, count = numbers.add_row(f"{what}: parameters", drive.parameters)
     sizes = model.nq, model.nv, count
@@ -122,11 +136,16 @@ def flatten_user_forces(model: Model, drive: UserForces, numbers: SampleNumbers)
             f"{what}: it has no argument out, so Python would call it for the whole batch, which only Sampled "
             "supports; expected function(t, q, qd, parameters, out). Add out, or use rb.Sampled(function, period=...)"
         )
-    calls = [UserCall(what, user_function("UserForces", drive.function, sizes, (model.nv,)), first, count)]
-    if drive.derivatives is not None:
-        what, results = f"UserForces with derivatives {name_of(drive.derivatives)}", (2, model.nv, model.nv)
-        function = user_function("derivatives of UserForces", drive.derivatives, sizes, results)
-        calls.append(UserCall(what, function, first, count))
+    function = user_function("UserForces", drive.function, sizes, (model.nv,))
+    calls = {FUNCTION_ADDRESS: UserCall(what, function, first, count)}
+    for row, name, results in (
+        (FUNCTION_DERIVATIVES, "derivatives", (2, model.nv, model.nv)),
+        (FUNCTION_BY_PARAMETERS, "parameter_derivatives", (model.nv, count)),
+    ):
+        given = getattr(drive, name)
+        if given is not None:
+            function = user_function(f"{name} of UserForces", given, sizes, results)
+            calls[row] = UserCall(f"UserForces with {name} {name_of(given)}", function, first, count)
     return calls
 
 
@@ -134,7 +153,7 @@ def _compare_derivatives(
     forces: UserForces, model: Model, q_given: npt.ArrayLike, qd_given: npt.ArrayLike, t_given: float
 ) -> None:
     """Implement `UserForces.check_derivatives`."""
-    if forces.derivatives is None:
+    if forces.derivatives is None and forces.parameter_derivatives is None:
         raise ArgumentError("UserForces has no derivatives; expected a function. Pass derivatives=...")
     t = finite_number("t", t_given, ArgumentError)
     q, qd = real_array("q", q_given, ArgumentError), real_array("qd", qd_given, ArgumentError)
@@ -146,27 +165,47 @@ def _compare_derivatives(
         raise ArgumentError(
             f"{forces.label()}: parameters has shape {own.shape}; expected (m,). Check the parameters of one sample"
         )
+    own = np.atleast_1d(own)
+    sizes_of_parameters = np.where(own == 0.0, 1.0, np.abs(own))
     sizes = model.nq, n, own.size
     function = user_function("UserForces", forces.function, sizes, (n,))
-    derivatives = user_function("derivatives of UserForces", forces.derivatives, sizes, (2, n, n))
-    found = np.zeros((2, n, n))
-    derivatives.call(t, q.copy(), qd.copy(), own.copy(), found)
 
-    def joint_forces(by: int, change: np.ndarray) -> np.ndarray:
+    def joint_forces(name: str, change: np.ndarray) -> np.ndarray:
         out = np.zeros(n)
-        state = (model.integrate(q, change), qd.copy()) if by == 0 else (q.copy(), qd + change)
-        function.call(t, *state, own.copy(), out)
+        positions = model.integrate(q, change) if name == "q" else q.copy()
+        parameters = own + change if name == "parameters" else own.copy()
+        function.call(t, positions, qd + change if name == "qd" else qd.copy(), parameters, out)
         return out
 
-    for by, name in enumerate(("q", "qd")):
-        differences = np.zeros((n, n))
-        for j, unit in enumerate(np.eye(n)):
-            h = INCREMENT * (1.0 + abs(qd[j]) if by else 1.0)
-            differences[:, j] = (joint_forces(by, h * unit) - joint_forces(by, -h * unit)) / (2 * h)
-        wrong = ~(np.abs(found[by] - differences) <= TOLERANCE * max(np.abs(differences).max(), 1e-3))
-        if wrong.any():
-            i, j = np.argwhere(wrong)[0]
-            raise ArgumentError(
-                f"derivatives of UserForces: d tau[{i}] / d {name}[{j}] is {found[by, i, j]:.6g}; the difference "
-                f"of the function is {differences[i, j]:.6g}. Correct one of the two functions"
-            )
+    for argument, results, names in (
+        ("derivatives", (2, n, n), ("q", "qd")),
+        ("parameter_derivatives", (n, own.size), ("parameters",)),
+    ):
+        given = getattr(forces, argument)
+        if given is None:
+            continue
+        of_user, found = user_function(f"{argument} of UserForces", given, sizes, results), np.zeros(results)
+        of_user.call(t, q.copy(), qd.copy(), own.copy(), found)
+        for name, of_name in zip(names, found.reshape(len(names), n, -1), strict=True):
+            steps = INCREMENT * {"q": np.ones(n), "qd": 1.0 + np.abs(qd), "parameters": sizes_of_parameters}[name]
+            differences = np.zeros_like(of_name)
+            for j, change in enumerate(np.diag(steps)):
+                differences[:, j] = (joint_forces(name, change) - joint_forces(name, -change)) / (2 * steps[j])
+            _check_entries(argument, name, of_name, differences, sizes_of_parameters if name == "parameters" else 1.0)
+
+
+def _check_entries(
+    argument: str, name: str, found: np.ndarray, differences: np.ndarray, sizes: np.ndarray | float
+) -> None:
+    """Raise an ArgumentError if derivatives (n, count) with respect to the components of `name` differ.
+
+    `sizes` (count,) are changes of the components whose effects are comparable.
+    """
+    largest = np.abs(sizes * differences).max(initial=1e-3)
+    wrong = ~(np.abs(sizes * (found - differences)) <= TOLERANCE * largest)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        raise ArgumentError(
+            f"{argument} of UserForces: d tau[{i}] / d {name}[{j}] is {found[i, j]:.6g}; the difference "
+            f"of the function is {differences[i, j]:.6g}. Correct one of the two functions"
+        )

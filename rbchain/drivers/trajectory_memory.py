@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core.contacts.contact_layout import contacts_size
 from ..core.contacts.contact_modes import modes_size
+from ..core.control.user_calls import FUNCTION_COUNT
 from ..core.forces import signal_layout as signal
 from ..core.forces.signal_breaks import NODES
 from ..core.lanes.lane_memory import CACHE_LINE
@@ -94,6 +95,7 @@ def actions_memory(topology, tables, state_size, actions, width, dtype, blocks):
     if actions.modes is not None:
         modes = np.zeros((blocks, modes_size(int(actions.modes[0])) * width), dtype)
     if actions.sensitivities is not None:
+        results = max(results, n * int(actions.shared.functions[FUNCTION_COUNT].max(initial=0)))
         rows_of_state = 2 * n + actions.integrals
         of_sensitivities = linearized_rate_memory(n, tables, actions.integrals, rows_of_state, width, dtype, blocks)
     if samplers is not None:

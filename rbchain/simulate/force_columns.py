@@ -50,7 +50,7 @@ def parameters_of_forces(forces: Sequence[Any]) -> dict[str, list[Owned[Any]]]:
     """Return the parameters of springs and bushings by field. The owner is the name, or the names of the bodies."""
     found: dict[str, list[Owned[Any]]] = {}
     counts = dict.fromkeys(BETWEEN_BODIES, 0)
-    for i, force in enumerate(forces if isinstance(forces, list | tuple) else ()):
+    for i, force in enumerate(forces):
         if isinstance(force, BETWEEN_BODIES):
             for field, kind in KINDS[type(force)].items():
                 place = PlaceOfForce(i, counts[type(force)], kind)

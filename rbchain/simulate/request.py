@@ -82,6 +82,11 @@ class Request:
     continuation: Continuation | None = None
 
     @property
+    def acting(self) -> tuple[Any, ...]:
+        """All forces, and all drives after them."""
+        return acting_of(self.drives, self.forces)
+
+    @property
     def samples(self) -> int:
         """Number of samples."""
         return math.prod(self.batch)
@@ -120,13 +125,13 @@ def check(
     duration = checked_duration(duration)
     t0 = checked_start(t0, duration if options["step"] is None else options["step"])
     of_call = checked_options_of_call(options)
-    names = checked_names(model, options["derivatives"], actions[1])
+    drives, forces, events = actions
+    names = checked_names(model, options["derivatives"], acting_of(drives, forces))
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
     of_method = method_named(method)
     times, asked = times_to_save(duration, *saved, None if of_method.is_adaptive else options["step"], t0)
     of_steps = {name: options[name] for name in ("step", "rtol", "atol", "max_step", "max_steps")}
     settings = settings_of(of_method, times=times, dtype=dtype, **of_steps)
-    drives, forces, events = actions
     given = model, kept(drives), kept(forces)
     drives, forces = actions_of_samples(drives, forces, times[-1], np.arange(math.prod(batch)).reshape(batch))
     return Request(
@@ -156,6 +161,11 @@ def checked_options_of_call(options: dict[str, Any]) -> dict[str, Any]:
         "energy_error": true_or_false("energy_error", options["energy_error"], ArgumentError),
         "dense_output": whole_number("dense_output", options["dense_output"], ArgumentError, least=0),
     }
+
+
+def acting_of(drives: Any, forces: Any) -> tuple[Any, ...]:
+    """Return all forces, and all drives after them. Later checks raise an error for objects other than lists."""
+    return tuple(item for items in (forces, drives) if isinstance(items, list | tuple) for item in items)
 
 
 def checked_duration(duration: float | None) -> float:

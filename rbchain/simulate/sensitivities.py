@@ -20,6 +20,7 @@ from ..model.parameter_paths import MASS_AND_INERTIA
 from ..model.parameters import UPPER_TRIANGLE
 from ..model.paths import Match
 from .force_columns import PlaceOfForce, matrices_of_columns
+from .function_columns import PlaceInFunction
 from .methods import names_of
 from .sensitivity_columns import ENTRIES_OF_BODY, GRAVITY, KINDS, columns_of, dofs_of, parameters_at
 from .signal_columns import SIGNALS, Weights
@@ -49,7 +50,7 @@ def with_sensitivities(request: Request, actions: Actions | None, weights: Weigh
     assert actions is not None  # flatten_actions was called with always=True
     _refuse_unsupported(request, actions)
     of_name = {SIGNALS: _columns_of_weights(model, actions, weights)} if weights is not None else {}
-    of_name |= {name: columns_of(model, actions, request.forces, name) for name in names if name != SIGNALS}
+    of_name |= {name: columns_of(model, actions, request.acting, name) for name in names if name != SIGNALS}
     columns = np.concatenate([of_name[name] for name in names], 1)
     settings = SensitivitySettings(np.ascontiguousarray(columns), int(request.control_derivative_errors))
     states = actions.records.states
@@ -91,9 +92,11 @@ def _rows_of_column(model: Model, actions: Actions) -> int:
 
 
 def checked_names(
-    model: Model, names: Any, forces: Sequence[Any] = (), argument: str = "derivatives"
+    model: Model, names: Any, acting: Sequence[Any] = (), argument: str = "derivatives"
 ) -> tuple[str, ...]:
-    """Return the names of fields and the paths of parameters of a model and of forces as a tuple.
+    """Return the names of fields and the paths of parameters of a model and of actions as a tuple.
+
+    `acting` are forces, and drives after them.
 
     Raises ArgumentError or UnknownNameError if one is unknown, given twice, or names several parameters.
     """
@@ -108,7 +111,7 @@ def checked_names(
                 f"{argument} contains {excerpt(name)}; expected names among {', '.join(names_of_all)}, or paths such "
                 f'as "link2.mass"{did_you_mean(str(name), names_of_all)}'
             )
-        found = parameters_at(model, name, forces)
+        found = parameters_at(model, name, acting)
         if len(found) > 1 or not (found[0].is_whole or len(found[0].components) == 1):
             known = [match.name for match in found]
             remedy = ". Give each force another name" if len(set(known)) < len(known) else ""
@@ -160,7 +163,7 @@ def _refuse_unsupported_controllers(request: Request, actions: Actions, remedy: 
     of_model = [
         name
         for name in request.names
-        if name != SIGNALS and _field_of(model, request.forces, name) in PARAMETERS_OF_CONTROLLERS
+        if name != SIGNALS and _field_of(model, request.acting, name) in PARAMETERS_OF_CONTROLLERS
     ]
     if of_model and uses_simulated_model(model, drives):
         raise ArgumentError(
@@ -169,9 +172,9 @@ def _refuse_unsupported_controllers(request: Request, actions: Actions, remedy: 
         )
 
 
-def _field_of(model: Model, forces: Sequence[Any], name: str) -> str:
+def _field_of(model: Model, acting: Sequence[Any], name: str) -> str:
     """Return the field of a name, which is a field or a path."""
-    return name if name in KINDS else parameters_at(model, name, forces)[0].field
+    return name if name in KINDS else parameters_at(model, name, acting)[0].field
 
 
 def columns_of_states(model: Model, actions: Actions, saved: np.ndarray) -> np.ndarray:
@@ -183,10 +186,10 @@ def columns_of_states(model: Model, actions: Actions, saved: np.ndarray) -> np.n
 
 def named(request: Request, actions: Actions, columns: np.ndarray) -> dict[str, np.ndarray]:
     """Return {name: array} from columns (..., times, rows, columns); each array has the axes of its parameter last."""
-    model, forces, found, first = request.model, request.forces, {}, 0
+    model, acting, found, first = request.model, request.acting, {}, 0
     for name in request.names:
-        count = _count_of(model, actions, forces, name)
-        found[name] = _shaped(model, actions, forces, name, columns[..., first : first + count])
+        count = _count_of(model, actions, acting, name)
+        found[name] = _shaped(model, actions, acting, name, columns[..., first : first + count])
         first += count
     return found
 
@@ -198,20 +201,20 @@ def sensitivities_of(request: Request, actions: Actions | None, saved: np.ndarra
     return named(request, actions, columns_of_states(request.model, actions, saved))
 
 
-def _count_of(model: Model, actions: Actions, forces: Sequence[Any], name: str) -> int:
+def _count_of(model: Model, actions: Actions, acting: Sequence[Any], name: str) -> int:
     """Return the number of columns of a field, a path, or the values of tables."""
     if name == SIGNALS:
         settings: Any = actions.sensitivities
         return int(np.isin(settings.columns[codes.COLUMN_KIND], codes.OF_SIGNALS).sum())
-    return columns_of(model, actions, forces, name).shape[1]
+    return columns_of(model, actions, acting, name).shape[1]
 
 
-def _shaped(model: Model, actions: Actions, forces: Sequence[Any], name: str, columns: np.ndarray) -> np.ndarray:
+def _shaped(model: Model, actions: Actions, acting: Sequence[Any], name: str, columns: np.ndarray) -> np.ndarray:
     """Return the columns (..., times, 2 nv, count) of a field or path with the shape of its value."""
     if name in (SIGNALS, GRAVITY):
         return columns
     if name not in KINDS:
-        return _shaped_for_path(model, parameters_at(model, name, forces)[0], columns)
+        return _shaped_for_path(model, parameters_at(model, name, acting)[0], columns)
     if name in ENTRIES_OF_BODY:
         of_bodies = columns.reshape(*columns.shape[:-1], model.n_bodies, ENTRIES_OF_BODY[name])
         if name == "mass":
@@ -236,6 +239,8 @@ def _shaped_for_path(model: Model, match: Match[Any], columns: np.ndarray) -> np
     """Return the columns (..., times, 2 nv, count) of the parameter of a path with the shape of its value."""
     if isinstance(match.owned.value, PlaceOfForce):
         return matrices_of_columns(columns, 6) if match.owned.value.is_matrix else columns[..., 0]
+    if isinstance(match.owned.value, PlaceInFunction):
+        return columns if match.is_whole else columns[..., 0]
     if match.is_whole and match.components:
         return matrices_of_columns(columns, 3) if match.field == "inertia" else columns
     found = columns[..., 0]

@@ -16,6 +16,7 @@ from ..errors import ArgumentError
 from ..model.parameter_paths import MASS_AND_INERTIA, TENSOR, XYZ, relatives_of
 from ..model.paths import Match, Owned, matches
 from .force_columns import PlaceOfForce, parameters_of_forces
+from .function_columns import PlaceInFunction, parameters_of_functions
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import Actions
@@ -50,10 +51,11 @@ GAINS, GEAR_FRICTION = ("kp", "ki", "kd"), "gear_friction"
 KINDS_WITH_GAINS = (drive.KIND_PID, drive.KIND_COMPUTED_TORQUE)
 
 
-def parameters_at(model: Model, path: str, forces: Sequence[Any] = ()) -> list[Match[Any]]:
-    """Return the parameters with derivatives that a path names, of the model and of springs and bushings.
+def parameters_at(model: Model, path: str, acting: Sequence[Any] = ()) -> list[Match[Any]]:
+    """Return the parameters with derivatives that a path names, of the model, of springs, bushings and user functions.
 
-    Their values are the indices of bodies or dofs, or a PlaceOfForce.
+    `acting` are forces, and drives after them. The values of the parameters are the indices of bodies or dofs, a
+    PlaceOfForce or a PlaceInFunction.
     """
     components = {"cg": XYZ, "inertia": TENSOR}
     of_model = [Owned("", 0, XYZ)]
@@ -72,15 +74,15 @@ def parameters_at(model: Model, path: str, forces: Sequence[Any] = ()) -> list[M
         else of_dof
         for name in KINDS
     } | {MASS_AND_INERTIA: of_body}
-    for name, of_forces in parameters_of_forces(forces).items():
+    for name, of_forces in (parameters_of_forces(acting) | parameters_of_functions(acting)).items():
         parameters[name] = [*parameters.get(name, ()), *of_forces]
     return matches(path, parameters, relatives_of(model.description))
 
 
-def columns_of(model: Model, actions: Actions, forces: Sequence[Any], name: str) -> np.ndarray:
+def columns_of(model: Model, actions: Actions, acting: Sequence[Any], name: str) -> np.ndarray:
     """Return the columns (COLUMN_ROWS, count) of one field or path."""
     if name not in KINDS:
-        return _columns_of_path(model, actions, name, parameters_at(model, name, forces)[0])
+        return _columns_of_path(model, actions, name, parameters_at(model, name, acting)[0])
     if name in ENTRIES_OF_BODY:
         entries = ENTRIES_OF_BODY[name]
         dofs, entry = np.repeat(model.kernel_model.dofs.last, entries), np.tile(np.arange(entries), model.n_bodies)
@@ -105,6 +107,8 @@ def _columns_of_path(model: Model, actions: Actions, path: str, match: Match[Any
     name, i = match.field, match.owned.value
     if isinstance(i, PlaceOfForce):
         return i.rows
+    if isinstance(i, PlaceInFunction):
+        return i.rows(path, match.components)
     if name == MASS_AND_INERTIA:
         if not (model.mass[..., i] > 0.0).all():
             raise ArgumentError(f"derivatives contains {path!r}, but the mass is 0; expected a body with a mass")

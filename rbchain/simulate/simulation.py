@@ -180,7 +180,8 @@ def simulate(
         "rotor_inertia", "gear_ratio", "stiffness", "rest_position", "cubic_stiffness", "damping", "friction",
         "static_friction" and "gravity". They require forces with known derivatives. A path, such as "link2.mass",
         "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. The paths "NAME.stiffness", "NAME.damping" and
-        "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing` with this name. For closed loops, "q" and
+        "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing` with this name, and "NAME.parameters" are
+        the parameters of the `UserForces`, which require its `parameter_derivatives`. For closed loops, "q" and
         "qd" are the initial state before its projection onto the constraints. The tolerances of "rk45" and "dop853"
         also apply to the derivatives, unless `rb.options(control_derivative_errors=False)` turns this off.
     dense_output : int

@@ -31,6 +31,11 @@ def hold_derivatives(t, q, qd, parameters, out):
     out[1, j, j] -= 0.1 * parameters[2]
 
 
+def hold_by_parameters(t, q, qd, parameters, out):
+    i, j = int(parameters[0]), int(parameters[1])
+    out[j, 2] -= q[i] + 0.1 * qd[j]
+
+
 def drives(kind, mechanism, sample=None):
     """A drive of the joint "driven"; torques are in N m of its world. `sample` numbers the noise of a single sample."""
     world, model, name = mechanism.world, mechanism.model, mechanism.world.name("driven")
@@ -51,7 +56,14 @@ def drives(kind, mechanism, sample=None):
         "PID": lambda: [rb.PID(name, 0.5, **gains, ki=5.0 * torque)],
         "PID with gravity compensation": lambda: [rb.PID(name, 0.5, **gains, gravity_compensation=True)],
         "ComputedTorque": lambda: [rb.ComputedTorque(name, 0.5, kp=30.0, kd=5.0)],
-        "UserForces": lambda: [rb.UserForces(hold, parameters=(i, j, 20.0 * torque), derivatives=hold_derivatives)],
+        "UserForces": lambda: [
+            rb.UserForces(
+                hold,
+                parameters=(i, j, 20.0 * torque),
+                derivatives=hold_derivatives,
+                parameter_derivatives=hold_by_parameters,
+            )
+        ],
         "Sampled": lambda: [rb.Sampled(sampled, period=PERIOD, delay=1e-3)],
         "Encoder": lambda: [
             rb.Sampled(

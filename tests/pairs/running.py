@@ -1,6 +1,7 @@
 """Run a case in a world, and in the ways to run it."""
 
 import contextlib
+import dataclasses
 import pickle
 
 import numpy as np
@@ -165,16 +166,26 @@ def run_of_sample(setup, folder):
 
 
 def run_with_sensitivities(setup, folder):
-    """The derivatives by the masses, compared with central differences."""
+    """The derivatives by the masses, and by a parameter of a user function, compared with central differences."""
     increment = np.finfo(setup.dtype).eps ** (1 / 3)
-    motion = setup.simulate(derivatives=("mass",))
-    ends = [setup.simulate(setup.varied([1 + x]), (1,)) for x in (increment, -increment)]
-    q = setup.model.difference(ends[1].q[0, -1], ends[0].q[0, -1]) / (2 * increment)
-    qd = (ends[0].qd[0, -1] - ends[1].qd[0, -1]) / (2 * increment)
-    found = motion.derivatives["mass"][-1] @ setup.model.mass
-    expected = np.concatenate([q, qd])
+    factors = 1 + increment, 1 - increment
+    has_function = setup.case.drive == "UserForces"
+    motion = setup.simulate(derivatives=("mass", "hold.parameters") if has_function else ("mass",))
+    pairs = [
+        (motion.derivatives["mass"][-1] @ setup.model.mass, [setup.simulate(setup.varied([x]), (1,)) for x in factors])
+    ]
+    if has_function:
+        (force,) = setup.drives
+        numbers = np.array(force.parameters)
+        drives = [[dataclasses.replace(force, parameters=numbers * [1, 1, x])] for x in factors]
+        found = motion.derivatives["hold.parameters"][-1, :, 2] * numbers[2]
+        pairs.append((found, [setup.simulate(batch=(1,), drives=changed) for changed in drives]))
     error = (setup.settings().get("rtol", 0.0) + np.finfo(setup.dtype).eps) * STEPS / increment
-    np.testing.assert_allclose(found, expected, rtol=0, atol=error * (1 + np.abs(motion.qd).max()))
+    for found, ends in pairs:
+        q = setup.model.difference(ends[1].q[0, -1], ends[0].q[0, -1]) / (2 * increment)
+        qd = (ends[0].qd[0, -1] - ends[1].qd[0, -1]) / (2 * increment)
+        expected = np.concatenate([q, qd])
+        np.testing.assert_allclose(found, expected, rtol=0, atol=error * (1 + np.abs(motion.qd).max()))
     return motion
 
 

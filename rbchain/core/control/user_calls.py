@@ -11,13 +11,15 @@ from ..tree.layout import CALLS_ALLOWED
 from .callbacks import call, store_failed_call
 
 # Rows of `SharedActions.functions`, one column for each UserForces.
-FUNCTION_ADDRESS = 0
-FUNCTION_NUMBERS = 1  # index of its first parameter in `BlockActions.numbers`
-FUNCTION_COUNT = 2  # number of its parameters
-FUNCTION_CODE = 3  # its code in `BlockActions.failures`
-FUNCTION_DERIVATIVES = 4  # address of the function for the derivatives of its forces, or 0
+FUNCTION_NUMBERS = 0  # index of its first parameter in `BlockActions.numbers`
+FUNCTION_COUNT = 1  # number of its parameters
+FUNCTION_ADDRESS = 2
+FUNCTION_CODE = 3  # its code in `BlockActions.failures`, which follows each address
+FUNCTION_DERIVATIVES = 4  # address of the function for the derivatives of its forces with respect to q and qd, or 0
 FUNCTION_DERIVATIVES_CODE = 5
-FUNCTION_ROWS = 6
+FUNCTION_BY_PARAMETERS = 6  # address of the function for the derivatives with respect to its parameters, or 0
+FUNCTION_BY_PARAMETERS_CODE = 7
+FUNCTION_ROWS = 8
 
 
 @kernel
@@ -82,3 +84,20 @@ def call_user_derivatives(actions, nq, n, y, derivatives, lane):
                 for j in range(n):
                     entry = constant_like(derivatives, actions.call_arguments[out + (by * n + i) * n + j])
                     derivatives[by, i, j, lane] = derivatives[by, i, j, lane] + entry
+
+
+@kernel
+def call_derivatives_by_parameters(actions, f, nq, n, y, lane):
+    """Call the function for the derivatives of the forces of UserForces number f with respect to its parameters.
+
+    It writes n rows with a number for each parameter to `call_arguments`. Returns the index of the first one, or -1 if
+    the function raised an exception or is not called any more.
+    """
+    functions = actions.shared.functions
+    count = functions[FUNCTION_COUNT, f]
+    if actions.failures[lane] != CALLS_ALLOWED:
+        return -1
+    if call_user_function(actions, f, functions[FUNCTION_BY_PARAMETERS, f], nq, n, n * count, y, lane) != 0:
+        store_failed_call(actions, functions[FUNCTION_BY_PARAMETERS_CODE, f], float(actions.time[0, lane]), y, lane)
+        return -1
+    return nq + n + count

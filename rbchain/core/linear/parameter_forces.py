@@ -35,6 +35,7 @@ from .parameter_layout import (
     BY_SIGNAL_OF_FORCE,
     BY_STATIC_FRICTION,
     BY_STIFFNESS,
+    BY_USER_PARAMETER,
     BY_VELOCITY,
     COLUMN_DOF,
     COLUMN_DRIVE,
@@ -52,6 +53,7 @@ from .parameters_between_bodies import add_force_between_bodies, force_of_dof
 def subtract_parameter_force(block, columns, column, y, rate, w, k):
     """Subtract dtau/dp of a parameter from w (n, lanes), N m or N per unit of the parameter.
 
+    For a parameter of a user function, w contains the derivatives of the forces of the function. Otherwise, w is zero.
     `columns` is (COLUMN_ROWS, count); y and `rate` are (rows, lanes).
     """
     kind, i = columns[COLUMN_KIND, column], columns[COLUMN_DOF, column]
@@ -67,6 +69,8 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
         w[i, k] = w[i, k] - rate[block.q.shape[0] + i, k]
     elif commands_acceleration(block, columns, column):
         add_computed_torques(block, i, derivative_of_command(block, columns, column, y, k), w, k)
+    elif kind == BY_USER_PARAMETER:
+        pass_user_force_on(block, y, w, k)
     elif kind in OF_ACTUATORS:
         change = derivative_of_actuator_force(block, columns, column, y, k)
         w[i, k] = w[i, k] + change
@@ -93,6 +97,23 @@ def add_computed_torques(block, i, change, w, k):
     responses = block.loads.actions.sensitivities.linear.of_forces[0]
     for j in range(w.shape[0]):
         w[j, k] = w[j, k] + change * responses[j, i, k]
+
+
+@kernel
+def pass_user_force_on(block, y, w, k):
+    """Replace the derivatives of user forces w (n, lanes) by the derivatives of all forces that depend on them.
+
+    Actuators change a force with their torque-speed curves, and computed torques depend on the forces of the other
+    dofs. y is (rows, lanes). The derivatives are in N m or N per unit of the parameter.
+    """
+    changes = block.loads.actions.sensitivities.linear.tangent
+    for i in range(w.shape[0]):
+        changes[i, k] = share_of_forces(i, block, y, k) * w[i, k]
+        w[i, k] = changes[i, k]
+    if computes_some_torques(block):
+        for i in range(w.shape[0]):
+            if not accelerates_with_input(block.loads.actions, i):
+                add_computed_torques(block, i, changes[i, k], w, k)
 
 
 @kernel

@@ -3,13 +3,14 @@
 # Rows of `SensitivitySettings.columns`, with one column for each parameter. Symmetric matrices have the entries of
 # their upper triangle, row by row.
 COLUMN_KIND = 0  # one of BY_POSITION, ...
-COLUMN_DOF = 1  # the dof; for an inertial parameter, the dof of the body
-COLUMN_ENTRY = (
-    2  # of gravity or the center of mass (0 to 2), of the tensor (0 to 5), or of a matrix of a bushing (0 to 20)
-)
+COLUMN_DOF = 1  # the dof; for an inertial parameter, the dof of the body.
+# The entry of gravity or the center of mass is 0 to 2, of the tensor 0 to 5, and of a matrix of a bushing 0 to 20. For
+# a user function, it is the number of the parameter.
+COLUMN_ENTRY = 2
 COLUMN_DRIVE = COLUMN_ENTRY  # of a gain or of a value of a signal, the column of its drive
 COLUMN_SIGNAL = 3  # of a value of a signal: the signal that is the derivative of the signal with respect to it
 COLUMN_FORCE = COLUMN_SIGNAL  # of a parameter of a force between bodies, the column of its spring or bushing
+COLUMN_FUNCTION = COLUMN_SIGNAL  # of a parameter of a user function, the number of its UserForces
 COLUMN_ROWS = 4
 (
     BY_POSITION,
@@ -38,10 +39,11 @@ COLUMN_ROWS = 4
     BY_BUSHING_STIFFNESS,
     BY_BUSHING_DAMPING,
     BY_GRAVITY,
-) = range(26)
+    BY_USER_PARAMETER,
+) = range(27)
 INERTIAL = (BY_MASS, BY_CG, BY_INERTIA)
 OF_BODIES = (*INERTIAL, BY_GRAVITY)
-OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD, BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_GEAR_FRICTION)
+OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD, BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_GEAR_FRICTION, BY_USER_PARAMETER)
 #: Parameters that change the acceleration that a computed torque commands, if their drive is one.
 OF_FEEDBACK = (BY_KP, BY_KI, BY_KD, BY_REFERENCE)
 OF_SIGNALS = (BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_ACCELERATION)

@@ -71,6 +71,7 @@ from .parameter_layout import (
     OF_BODIES,
 )
 from .parameters_between_bodies import place_bodies
+from .parameters_of_functions import store_derivatives_of_functions
 
 
 class SensitivitySettings(NamedTuple):
@@ -149,12 +150,14 @@ def evaluate_with_sensitivities(block, y, t, rate, k):
     place_bodies(block, columns, y, k)
     first, size = rows_of_motion(block), rows_of_column(block)
     for column in range(columns.shape[1]):
+        for i in range(n):
+            rate[first + column * size + n + i, k] = constant_like(y, 0.0)
+    store_derivatives_of_functions(block, columns, y, rate, first, size)
+    for column in range(columns.shape[1]):
         u, change = y[first : first + size], rate[first : first + size]
         store_position_rates(block, y, u, change, k)
         add_change_of_reference(block, columns, column, change, k)
         w = change[n : 2 * n]
-        for i in range(n):
-            w[i, k] = constant_like(y, 0.0)
         subtract_parameter_force(block, columns, column, y, rate, w, k)
         remove_constrained_force(block, w, k)
         subtract_state_force(block, linear, u, w, k)

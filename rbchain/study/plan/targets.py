@@ -13,7 +13,7 @@ from ...acting.coordinates import dof_index
 from ...acting.friction_and_stops import DryFriction, HardStops
 from ...acting.sampled import controller_of, sensors_of
 from ...acting.signal_numbers import numbers_of, three_components
-from ...acting.user_forces import UserForces
+from ...acting.user_forces import UserForces, name_in_paths
 from ...acting.wrenches import Current
 from ...errors import StudyError, UnknownNameError
 from ...facade.model import Model
@@ -271,7 +271,7 @@ def _functions(nominal: Nominal, parameter: str) -> list[Target]:
     for i, drive in enumerate(nominal.drives):
         controller = controller_of(drive)
         if isinstance(controller, UserForces) and _has(drive, parameter):
-            name = drive.name or controller.name or str(getattr(controller.function, "__name__", "function"))
+            name = drive.name or name_in_paths(controller)
             entries = np.size(getattr(owner_of(drive, parameter), field.name)) if field.shape else 0
             if entries or not field.shape:
                 found.append(Target(name, i, entries=entries))
