@@ -1,4 +1,4 @@
-"""`rbchain view`: show a mechanism or its trajectory in the browser, or write a film."""
+"""`rbchain view`: show a mechanism or its trajectory in the browser, or write an animation."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def add_view(commands: Any, file: argparse.ArgumentParser, load_model: Callable[
     view = commands.add_parser(
         "view",
         parents=[file],
-        help="show a mechanism or its trajectory in the browser, or write a film",
+        help="show a mechanism or its trajectory in the browser, or write an animation",
         **help_texts(
             "Show a mechanism in the browser, with a slider for each joint. With --duration, simulate it from a random "
-            "initial state with its drives, and show the trajectory or write a film.",
+            "initial state with its drives, and show the trajectory or write an animation.",
             "rbchain view examples/puma560.urdf",
             "rbchain view arm.urdf --duration 2 --batch 50 --out swing.html",
         ),
@@ -43,7 +43,7 @@ def add_view(commands: Any, file: argparse.ArgumentParser, load_model: Callable[
     view.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
     view.add_argument("--port", type=int, default=8080, help="first port to try (default: 8080)")
     view.add_argument("--no-browser", action="store_true", help="only print the address of the page")
-    view.add_argument("--out", metavar="FILE", help="write a film (.html, .gif, .mp4 or .png) instead")
+    view.add_argument("--out", metavar="FILE", help="write an animation (.html, .gif, .mp4 or .png) instead")
     view.set_defaults(command=_view, subject=load_model, when_interrupted="the viewer is closed")
 
 

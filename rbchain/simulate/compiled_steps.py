@@ -40,10 +40,9 @@ class CompiledSteps(Replays):
     def in_compiled_code(self) -> StepperArrays:
         """Return the arrays of the samples, with which functions of `rbchain.compiled` step them in compiled code.
 
-        The results are identical, bit for bit, to the results of `step` and `advance`. Calls in compiled code and in
-        Python continue where the other has stopped. Call this method again if `reset` or `restore` has changed
-        parameters, draws or random numbers. Each reset of a stepper with `Sampled` controllers or random signals
-        changes random numbers.
+        The results are identical to the results of `step` and `advance`. Compiled code continues where Python has
+        stopped, and vice versa. Call this method again if `reset` or `restore` has changed parameters, draws or random
+        numbers. Each reset of a stepper with `Sampled` controllers or random signals changes random numbers.
 
         Returns
         -------

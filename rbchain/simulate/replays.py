@@ -45,7 +45,7 @@ class Replays(SampleStates):
             raise
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Continue from a saved state. The same calls then give the same results, bit for bit.
+        """Continue from a saved state. The same calls then have identical results.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Replays(SampleStates):
         hold: float = 1,
         study: Study | None = None,
     ) -> Trajectory:
-        """Simulate one episode of one sample. The results are identical, bit for bit, to those in the batch.
+        """Simulate one episode of one sample. The results are identical to the results in the batch.
 
         The state of the stepper does not change. A stepper with the same arguments can also repeat the episodes of its
         samples, and a stepper of one sample the episodes of all samples.

@@ -30,7 +30,7 @@ NONE = np.empty(0, np.int64)  # numbers of no samples
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The complete state of a stepper, which `Stepper.save` returns and `Stepper.restore` takes.
+    """The complete state of a stepper, which `Stepper.save` returns and `Stepper.restore` accepts.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Trajectories in the browser and in films: methods of `Trajectory`, which require the `view` extra."""
+"""Trajectories in the browser and in animations: methods of `Trajectory`, which require the `view` extra."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def view(
 ) -> Viewer:
     """Play the trajectory in the browser (extra `view`).
 
-    Sliders move the joints by hand; the mouse moves the camera.
+    Move the joints with the sliders, and the camera with the mouse.
 
     Parameters
     ----------
@@ -62,17 +62,17 @@ def film(
     speed: float = 1.0,
     size: tuple[int, int] = (800, 600),
 ) -> list[Path]:
-    """Write the trajectory as a film (extra `view`).
+    """Write the trajectory as an animation (extra `view`).
 
     Parameters
     ----------
     path : str or Path
-        The suffix selects the format: `.html` for a page that needs no server or network; `.gif` or `.mp4`; `.png`
-        for an image of each frame, such as swing_0000.png for "swing.png".
+        The suffix selects the format: `.html` for a page that does not need a server or a network connection; `.gif` or
+        `.mp4`; `.png` for an image of each frame, such as swing_0000.png for "swing.png".
     sample, show
         As for `view`.
     fps, speed : float
-        Frames per second of the film, and seconds of the simulation per second of the film.
+        Frames per second of the animation, and seconds of the simulation per second of the animation.
     size : (int, int)
         Width and height in pixels; not used for `.html`.
 

@@ -39,7 +39,7 @@ def film(
     speed: float,
     size: tuple[int, int],
 ) -> list[Path]:
-    """Write a film of a trajectory: see `Trajectory.film`."""
+    """Write an animation of a trajectory: see `Trajectory.film`."""
     path, layers = Path(path), checked_layers(show)
     if path.suffix not in ENDINGS:
         raise ArgumentError(f"{path}: expected .html, .gif, .mp4 or .png; found {path.suffix or 'no ending'}")

@@ -75,10 +75,10 @@ def gradient(study: Study, measure: str | None = None) -> xarray.Dataset:
     Notes
     -----
     `error` estimates the truncation error of a central difference, half of the jump of the slope at the means, and
-    round-off. If it is large, the measure is not smooth, or the tolerances of `simulate` are too coarse.
-    `gradient` is NaN where a measure is not finite near the means.
+    round-off. If it is large, the measure is not smooth, or the tolerances of `simulate` are too loose. `gradient` is
+    NaN where a measure is not finite near the means.
 
-    The variance of first order is g C g for the gradient g and the covariance C of the random inputs. It is NaN if
+    The first-order variance is g C g for the gradient g and the covariance C of the random inputs. It is NaN if
     correlated inputs are not normally distributed.
 
     Examples

@@ -82,8 +82,8 @@ def probability(
         time of a motion that does not settle. By default, the interval of "monte_carlo" covers both cases, and the
         estimate omits these samples. The other methods raise an error, because they need a value for each sample.
     out : path, optional
-        Folder for the simulations. An interrupted method continues there, and returns identical results, bit for bit.
-        With "monte_carlo", the folder may also contain fewer simulations.
+        Folder for the simulations. After an interruption, the method continues there, with identical results. With
+        "monte_carlo", the folder may also contain fewer simulations.
     **settings
         `executor`, `workers`, `scheduler`, `chunk` and `memory` as for `Study.run`.
 
@@ -99,9 +99,9 @@ def probability(
 
     Notes
     -----
-    All samples are independent draws from the distributions and correlations; the design of the study is not used.
+    All samples are independent draws from the distributions and correlations; the design of the study has no effect.
     Random numbers depend on the seed of the study, the stage and the sample, not on chunks, threads and processes. The
-    samples of "monte_carlo" equal the samples of `study.run` with the design "random".
+    samples of "monte_carlo" are the samples of `study.run` with the design "random".
 
     Sources: Clopper and Pearson (1934). Au and Beck (2001), "Estimation of small failure probabilities in high
     dimensions by subset simulation". Papaioannou, Betz, Zwirglmaier and Straub (2015), "MCMC algorithms for subset

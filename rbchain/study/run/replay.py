@@ -28,7 +28,7 @@ COMPARED = ("q", "qd", "status", "steps", "rejections", "end_time", "end_q", "en
 def sample(
     study: Study, k: int, *, save_at: npt.ArrayLike | None = None, save_every: float | None = None
 ) -> tuple[dict[str, float], Model, Trajectory]:
-    """Simulate sample k again. Its trajectory equals the trajectory in the study, bit for bit.
+    """Simulate sample k again. Its trajectory is identical to the trajectory in the study.
 
     Parameters
     ----------
