@@ -201,6 +201,24 @@ def test_stops_without_limits_are_named():
         )
 
 
+@pytest.mark.parametrize("name", ["vary", "replace"])
+def test_the_stiffness_of_a_stop_that_no_sample_has_is_refused(name):
+    builder = rb.ModelBuilder()
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0), limits=rb.JointLimits(-1, 1))
+    model = builder.build()
+    for given in ({"limit_stiffness": 1e4}, {"arm.limit_stiffness": 1e4}, {"limit_stiffness": 1e4, "damping": 1.0}):
+        with pytest.raises(rb.ModelError, match=r"limit_stiffness of body 'arm' is 10000.0, but the joint has no stop"):
+            getattr(model, name)(given) if "arm.limit_stiffness" in given else getattr(model, name)(**given)
+    with pytest.raises(rb.ModelError, match=r"limit_stiffness of body 'arm' of sample 1 is 3.0"):
+        model.vary(limit_stiffness=[[0.0], [3.0]])
+    assert model.vary(limit_stiffness=[[2.0], [3.0]], stop_upper=[[1.0], [np.inf]]).batch_shape == (2,)
+    with pytest.raises(rb.StudyError, match=r"'arm' of sample 0 is .*, but the joint has no stop"):
+        rb.Study(
+            model, samples=3, simulate=rb.Simulation(0.1),
+            vary={"arm.limit_stiffness": rb.Dispersion(rb.Uniform(1.0, 2.0), how="set")},
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["rtol", "max_step", "max_steps"])
 def test_tolerances_of_a_study_need_a_method_that_uses_them(name):
     settings = {"duration": 0.1, "method": "rk4", "step": 0.01, name: 7}

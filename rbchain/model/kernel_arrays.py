@@ -149,11 +149,13 @@ class KernelArrays:
 
     @cached_property
     def unguarded_limits(self) -> np.ndarray:
-        """The position limits (nv, 2) in whose direction no sample has an elastic stop; infinite ones elsewhere."""
+        """The position limits (..., nv, 2) without an elastic stop in their direction; infinite ones elsewhere.
+
+        They have batch axes if the stops of the samples differ.
+        """
         d = self.description
-        is_stiff = (d.limit_stiffness != 0.0).reshape(-1, self.nv).any(0)
-        has_stop = [np.isfinite(x).reshape(-1, self.nv).any(0) & is_stiff for x in (d.stop_lower, d.stop_upper)]
-        return np.where(np.stack(has_stop, -1), [-np.inf, np.inf], d.limits[:, :2])
+        has_stop = [np.isfinite(x) & (d.limit_stiffness != 0.0) for x in (d.stop_lower, d.stop_upper)]
+        return np.where(np.stack(np.broadcast_arrays(*has_stop), -1), [-np.inf, np.inf], d.limits[:, :2])
 
     def refuse_water(self, what: str) -> None:
         """Raise an ArgumentError if the model is in water, because the function `what` does not support water."""

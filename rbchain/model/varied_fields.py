@@ -106,6 +106,8 @@ def varied_description(
         # the fields limit each other, so they are checked together
         names = tuple(description.body_names[body] for body in dofs.body)
         check_passive(names, {field: getattr(varied, field) for field in PASSIVE_FIELDS})
+    if "limit_stiffness" in checked:
+        _refuse_lost_stops(varied, dofs)
     return varied
 
 
@@ -150,6 +152,20 @@ def _refuse_lost_rotors(description: Description, dofs: Dofs) -> None:
         raise ModelError(
             f"gear_ratio of body {description.body_names[dofs.body[i]]!r} is 0, but its rotor_inertia is above 0; "
             "expected a ratio other than 0. Use 1 for a direct drive, or set rotor_inertia to 0"
+        )
+
+
+def _refuse_lost_stops(description: Description, dofs: Dofs) -> None:
+    """Raise an error for a stiffness of stops at a degree of freedom that has no stop in any sample."""
+    d, nv = description, len(description.dof_types)
+    has_stop = (np.isfinite(d.stop_lower) | np.isfinite(d.stop_upper)).reshape(-1, nv).any(0)
+    lost = (d.limit_stiffness != 0.0) & ~has_stop
+    if lost.any():
+        *sample, i = (int(index) for index in np.argwhere(lost)[0])
+        where = f" of sample {sample[0] if len(sample) == 1 else tuple(sample)}" if sample else ""
+        raise ModelError(
+            f"limit_stiffness of body {d.body_names[dofs.body[i]]!r}{where} is {d.limit_stiffness[*sample, i]}, but "
+            "the joint has no stop; expected 0, or a finite stop_lower or stop_upper. position_limits are not stops"
         )
 
 

@@ -18,18 +18,22 @@ if TYPE_CHECKING:
 ALLOWED = {"float64": 1e-6, "float32": 1e-3}
 
 
-def limits_to_check(model: Model, forces: Sequence[Any], dtype: np.dtype) -> np.ndarray:
-    """Return the coordinate, the lower and upper limit with an allowance, and the dof, of each limited dof: (m, 4).
+def limits_to_check(model: Model, forces: Sequence[Any], batch: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Return the coordinate, the lower and upper limit with an allowance, and the dof, of each limited dof.
 
     These are the dofs with a finite position limit, without HardStops and without an elastic stop in this direction.
+    The shape is (samples, m, 4), or (1, m, 4) if all samples have the same stops.
     """
     stops = [force for force in forces if isinstance(force, HardStops)]
     with_stops = [dof_index(model, "HardStops", stop.joint, stop.dof) for stop in stops]
     limits = model.kernel_model.unguarded_limits
-    dofs = [dof for dof in np.flatnonzero(np.isfinite(limits).any(-1)).tolist() if dof not in with_stops]
-    if not dofs:
-        return np.empty((0, 4))
-    limits = limits[dofs]
+    limits = np.broadcast_to(limits, (*batch, *limits.shape[-2:])) if limits.ndim > 2 else limits
+    limits = limits.reshape(-1, *limits.shape[-2:])
+    dofs = [dof for dof in np.flatnonzero(np.isfinite(limits).any((0, 2))).tolist() if dof not in with_stops]
+    limits = limits[:, dofs]
     allowed = ALLOWED[dtype.name] * np.where(np.isfinite(limits), np.maximum(1.0, np.abs(limits)), 0.0)
-    coordinates = model.kernel_model.topology[TOPOLOGY_COORDINATE, dofs]
-    return np.column_stack([coordinates, limits[:, 0] - allowed[:, 0], limits[:, 1] + allowed[:, 1], dofs])
+    found = np.empty((*limits.shape[:2], 4))
+    found[..., 0] = model.kernel_model.topology[TOPOLOGY_COORDINATE, dofs]
+    found[..., 1:3] = limits + [-1.0, 1.0] * allowed
+    found[..., 3] = dofs
+    return found

@@ -168,7 +168,7 @@ def prepare(request: Request) -> Prepared:
         end_states=np.empty((samples, rows), dtype),
         interrupt=np.zeros(1, np.int64),
         record=new_record(request.dense_output, method, actions, samples, rows, dtype),
-        limits=limits_to_check(model, request.forces, dtype),
+        limits=limits_to_check(model, request.forces, request.batch, dtype),
         memory=np.empty(
             (samples, memory_size(more_rows, None if actions is None else actions.shared.samplers, model.nv))
         ),

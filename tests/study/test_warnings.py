@@ -1,6 +1,7 @@
 """Studies report what `Model.simulate` warns about: position limits, unstable digital loops and inexact contacts."""
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import rbchain as rb
 from rbchain.cli import main
+from rbchain.study.show.rare_report import rare_events
 
 pytestmark = pytest.mark.plain_python
 
@@ -57,11 +59,22 @@ def test_stops_in_one_direction_guard_this_direction_only():
     of_stop = {"limit_stiffness": 1e4, "limit_damping": 0.1}
     expected = {"none": [1, 1], "lower": [0, 1], "both": [0, 0]}
     for stops, warned in expected.items():
-        values = dict(of_stop)
-        values |= {"lower": {"stop_lower": -0.3}, "both": {"stop_lower": -0.3, "stop_upper": 0.3}}.get(stops, {})
-        model = pendulum(lower=-0.3, upper=0.3).replace(**values)
+        places = {"lower": {"stop_lower": -0.3}, "both": {"stop_lower": -0.3, "stop_upper": 0.3}}.get(stops)
+        model = pendulum(lower=-0.3, upper=0.3).replace(**(of_stop | places if places else {}))
         motion = model.simulate([[-0.25], [0.25]], [[-2.0], [2.0]], 0.2, method="rk4", step=1e-3, on_failure="ignore")
         assert motion.beyond_limits.tolist() == np.array(warned, bool).tolist(), stops
+
+
+@pytest.mark.parametrize("method", ["rk4", "rk45"])
+def test_the_elastic_stop_of_a_sample_guards_this_sample_only(method):
+    """The samples swing to 0.5 rad: the first has no stop, the others have stops below their amplitude."""
+    upper, steps = np.array([[np.inf], [0.3], [0.3]]), {"step": 1e-3} if method == "rk4" else {}
+    model = pendulum(lower=-0.6, upper=0.3).vary(stop_upper=upper, limit_stiffness=[1e4])
+    with pytest.warns(rb.SimulationWarning, match="1 of 3: The motion exceeds the position limits"):
+        motion = model.simulate([[-0.5]] * 3, duration=2.0, method=method, **steps)
+    assert motion.beyond_limits.tolist() == [True, False, False]
+    both = model.simulate(np.full((2, 3, 1), -0.5), duration=2.0, method=method, on_failure="ignore", **steps)
+    assert both.beyond_limits.tolist() == [[True, False, False]] * 2
 
 
 def slide():
@@ -108,3 +121,42 @@ def test_failed_samples_and_invalid_draws_have_no_warnings_of_their_own():
     found = study.run(on_failure="ignore")
     assert found.status.values.tolist() == [rb.Status.INVALID_PARAMETERS, rb.Status.DONE]
     assert found.warnings.values.tolist() == [0, 1]
+
+
+def study_beyond_limits():
+    """Amplitudes are uniform from 0 to 0.4 rad, and the limits are +-0.3 rad: a quarter of the samples exceed them."""
+    vary = {"rod.q": rb.Dispersion(rb.Uniform(0.0, 0.4), how="set")}
+    return study_of_amplitudes([0.0] * 64, design="random", vary=vary)
+
+
+@pytest.mark.parametrize("method", ["sobol_indices", "morris", "shapley_effects"])
+def test_indices_state_how_many_samples_have_warnings(method):
+    analyze = getattr(study_beyond_limits(), method)
+    with pytest.warns(rb.SimulationWarning, match=r"(\d+) of \d+ samples exceed the position limits") as caught:
+        motions = analyze("angle", base_samples=8).motions
+    count, total = map(int, re.match(r"(\d+) of (\d+)", str(caught[0].message)).groups())
+    assert total == motions
+    assert 0 < count < total / 2
+    assert caught[0].filename == __file__
+    analyze("angle", base_samples=8, on_failure="ignore")  # without a warning
+
+
+def test_a_probability_states_how_many_samples_have_warnings(tmp_path):
+    study, settings = study_beyond_limits(), {"above": 0.0, "method": "monte_carlo", "simulations": 60}
+    with pytest.warns(rb.SimulationWarning, match=r"of 60 samples exceed the position limits"):
+        found = study.probability("angle", out=tmp_path / "probability" / "angle", **settings)
+    exceed = int((found.study.plan.table > 0.3).sum())
+    assert found.warnings[0].startswith(f"{exceed} of 60 samples exceed")
+    assert found.warnings[0] in str(found)
+    with pytest.warns(rb.SimulationWarning, match=f"^{exceed} of 60 samples"):
+        again = study.probability("angle", out=tmp_path / "probability" / "angle", **settings)
+    assert again.warnings == found.warnings
+    assert f"angle &gt; 0: {found.warnings[0]}".replace("0:", "0 rad:") in rare_events(tmp_path, lambda title, _: title)
+
+
+def test_a_gradient_states_how_many_samples_have_warnings():
+    """The mean of the amplitudes exceeds the limit, so all 5 simulations near it do."""
+    vary = {"rod.q": rb.Dispersion(rb.Uniform(0.3, 0.5), how="set")}
+    study = study_of_amplitudes([0.0] * 64, design="random", vary=vary)
+    with pytest.warns(rb.SimulationWarning, match="^5 of 5 samples exceed the position limits"):
+        study.gradient("angle")

@@ -105,9 +105,9 @@ class Outcome(NamedTuple):
     columns are 1 if the sample was stiff for an explicit method, the count of the parts of steps, and the first
     dof beyond its position limits, counted from 1. `end_times` (samples,), s, and `end_states` (samples,
     rows of the state) are the last valid state. The caller sets `interrupt` (1,) to a number other than zero to stop.
-    `record` is a StepRecord. `limits` (m, 4) are the coordinate, the lower and the upper limit, rad or m, and the dof,
-    of each position that has limits and no stops. `memory` (samples, rows) holds the values that the last state does
-    not determine (`sample_memory`).
+    `record` is a StepRecord. `limits` (samples, m, 4) are the coordinate, the lower and the upper limit, rad or m, and
+    the dof, of each position that has limits and no stops. Their first axis has length 1 if the samples have the same
+    stops. `memory` (samples, rows) holds the values that the last state does not determine (`sample_memory`).
     """
 
     tally: np.ndarray

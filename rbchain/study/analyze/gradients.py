@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import Status, StudyError
+from ...errors import SimulationWarning, Status, StudyError
 from ..describe.distributions import Normal
 from ..plan.checks import refuse_noise
-from ..plan.outcomes import has_failed
+from ..plan.outcomes import WARNINGS, has_failed, sentences_of_warnings
 from ..plan.plan import Plan
 from ..run.chunks import MEMORY, chunk_size
 from ..run.executors import Executor, local
@@ -38,6 +39,7 @@ class Gradients:
     gradient: np.ndarray
     error: np.ndarray
     first_order_std: np.ndarray
+    warnings: list[str]
 
     @property
     def contribution(self) -> np.ndarray:
@@ -72,6 +74,11 @@ def gradient(study: Study, measure: str | None = None) -> xarray.Dataset:
         If one of the samples fails, if a mean or standard deviation is unknown or infinite, if the draws come from
         a table, or if the study has noise.
 
+    Warns
+    -----
+    SimulationWarning
+        If samples succeed with a warning, such as joints that exceed their position limits, as for `Study.run`.
+
     Notes
     -----
     `error` estimates the truncation error of a central difference, half of the jump of the slope at the means, and
@@ -100,6 +107,8 @@ def gradient(study: Study, measure: str | None = None) -> xarray.Dataset:
     plan = study.plan
     names = plan.chosen_measures(measure)
     found = compute_gradients(plan, names)
+    for sentence in found.warnings:
+        warnings.warn(sentence, SimulationWarning, stacklevel=2)
     of_both = ("measure", "parameter")
     dataset = xarray.Dataset(
         {
@@ -146,13 +155,13 @@ def compute_gradients(
             )
     means, stds = moments.T
     steps = (means + stds / STEPS_PER_STD) - means  # so that round-off does not change the differences
-    values = _simulated(plan, names, means, steps, executor, largest)
+    values, found = _simulated(plan, names, means, steps, executor, largest)
     gradient, error = differences(values, steps)
     variance = np.einsum("mi,ij,mj->m", gradient, _covariance(plan, stds), gradient)
     units = [{v.name: v.units for v in plan.variables}[name] for name in names]
     of_gradient = [[_ratio(u, p) for p in plan.units] for u in units]
     first_order_std = np.sqrt(np.maximum(variance, 0.0))
-    return Gradients(names, units, of_gradient, means, stds, values[:, 0], gradient, error, first_order_std)
+    return Gradients(names, units, of_gradient, means, stds, values[:, 0], gradient, error, first_order_std, found)
 
 
 def _check(plan: Plan) -> None:
@@ -169,21 +178,25 @@ def _check(plan: Plan) -> None:
 
 def _simulated(
     plan: Plan, names: list[str], means: np.ndarray, steps: np.ndarray, executor: Executor, largest: int | None
-) -> np.ndarray:
-    """Return the measures (measures, 1 + 4 p) at the means, and at the OFFSETS of each of the p inputs."""
+) -> tuple[np.ndarray, list[str]]:
+    """Return the measures (measures, 1 + 4 p) at the means, and at the OFFSETS of each of the p inputs.
+
+    Also return a sentence for each warning that samples have.
+    """
     displacements = (OFFSETS * np.diag(steps)[..., None]).swapaxes(1, 2).reshape(-1, steps.size)
     points = means + np.concatenate([np.zeros((1, steps.size)), displacements])
-    variables = tuple(variable for variable in plan.variables if variable.name in (*names, "status"))
+    variables = tuple(variable for variable in plan.variables if variable.name in (*names, "status", WARNINGS))
     varied = replace(plan.with_values(points), variables=variables)
     size = chunk_size(varied, MEMORY) if largest is None else largest
     # at least two samples in a chunk, because a single one would run other machine code
     chunks = max(1, min(-(-len(points) // size), len(points) // 2))
     ends = np.linspace(0, len(points), chunks + 1).astype(int).tolist()
     spans = [(chunk, first, last) for chunk, (first, last) in enumerate(pairwise(ends))]
-    values, status = np.empty((len(names), len(points))), np.empty(len(points), np.int64)
+    values = np.empty((len(names), len(points)))
+    status, warned = np.empty(len(points), np.int64), np.zeros(len(points), np.int64)
     for chunk, outputs in executor(varied, spans):
         _, first, last = spans[chunk]
-        status[first:last] = outputs["status"]
+        status[first:last], warned[first:last] = outputs["status"], outputs.get(WARNINGS, 0)
         values[:, first:last] = [outputs[name] for name in names]
     failed = np.flatnonzero(has_failed(status))
     if failed.size:
@@ -193,7 +206,7 @@ def _simulated(
             f"the sample with all random inputs at their means{where} fails, but a gradient needs it: "
             f"{Status(status[failed[0]]).sentence} Change the distributions or the settings of simulate"
         )
-    return values
+    return values, sentences_of_warnings(warned, len(points))
 
 
 def differences(values: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,11 +12,12 @@ import numpy as np
 
 from ...common.real_arrays import whole_number
 from ...common.whole_files import whole_file
-from ...errors import StudyError
+from ...errors import SimulationWarning, StudyError
 from ..plan.checks import refuse_noise
 from ..run.settings_of_run import settings_of_run
 from ..store.capacity import total_memory, with_unit
 from ..store.layout import INDICES
+from .survivors import warnings_in
 
 if TYPE_CHECKING:
     import xarray
@@ -40,6 +41,7 @@ class IndexSamples:
     ) -> None:
         self.study, self.method, self.measure, plan = study, method, measure, study.plan
         self.of_run = {"on_failure": "ignore"} | settings_of_run(study.run, FUNCTIONS[method], settings)
+        self.warns = "on_failure" not in settings  # about samples that succeed; errors describe the samples that fail
         self.measures = plan.chosen_measures(measure)
         if plan.table is not None:
             raise StudyError(
@@ -74,6 +76,8 @@ class IndexSamples:
         import xarray
 
         results = self.study.of_plan(self.study.plan.with_values(values)).run(out, **self.of_run)
+        for sentence in warnings_in(results) if self.warns else ():
+            warnings.warn(sentence, SimulationWarning, stacklevel=3)
         found = {}
         for name in self.measures:
             measured = results[name].values

@@ -64,6 +64,11 @@ def sobol_indices(
     ------
     StudyError
         If the draws are not independent (`shapley_effects` supports correlations), or if samples fail.
+
+    Warns
+    -----
+    SimulationWarning
+        If samples succeed with a warning, such as joints that exceed their position limits, as for `Study.run`.
     """
     samples = IndexSamples(study, measure, "sobol", base_samples, settings)
     sampled, analyzed = _sobol(second_order)
@@ -94,6 +99,11 @@ def morris(
     Raises
     ------
     StudyError
+        As for `sobol_indices`.
+
+    Warns
+    -----
+    SimulationWarning
         As for `sobol_indices`.
 
     Examples

@@ -49,6 +49,11 @@ def shapley_effects(
     StudyError
         If the draws come from a table, or if samples fail.
 
+    Warns
+    -----
+    SimulationWarning
+        As for `Study.sobol_indices`.
+
     Notes
     -----
     Owen (2014), "Sobol' indices and Shapley value", and Song, Nelson and Staum (2016), "Shapley effects for global

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..plan.outcomes import NOT_RUN, OF_WARNINGS, WARNINGS, has_failed, status_in_words
+from ..plan.outcomes import NOT_RUN, WARNINGS, has_failed, sentences_of_warnings, status_in_words
 
 if TYPE_CHECKING:
     import xarray
@@ -31,9 +31,7 @@ def warnings_in(results: xarray.Dataset | StoredResults) -> list[str]:
     """Return a sentence for each warning that samples in results have."""
     if WARNINGS not in results:
         return []
-    found, run = results[WARNINGS].values, int((results["status"].values != NOT_RUN).sum())
-    counts = {what: int(np.count_nonzero(found & int(flag))) for flag, what in OF_WARNINGS.items()}
-    return [f"{count:,} of {run:,} samples {what}" for what, count in counts.items() if count]
+    return sentences_of_warnings(results[WARNINGS].values, int((results["status"].values != NOT_RUN).sum()))
 
 
 def survivors(status: np.ndarray, parameters: Any, names: np.ndarray) -> str:

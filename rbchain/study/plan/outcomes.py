@@ -63,6 +63,12 @@ def warnings_of(motion: Trajectory) -> np.ndarray:
     return total
 
 
+def sentences_of_warnings(found: np.ndarray, run: int) -> list[str]:
+    """Return a sentence for each warning in `found` (samples,), with the number of samples among the `run` samples."""
+    counts = {what: int(np.count_nonzero(found & int(flag))) for flag, what in OF_WARNINGS.items()}
+    return [f"{count:,} of {run:,} samples {what}" for what, count in counts.items() if count]
+
+
 def has_failed(status: np.ndarray) -> np.ndarray:
     """Return which samples were computed and failed, as an array of bool."""
     return ~np.isin(status, [NOT_RUN, *(s for s in Status if s.success)])

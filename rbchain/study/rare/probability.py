@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -12,7 +13,7 @@ from scipy import special
 
 from ...common.misspelled import one_of
 from ...common.real_arrays import finite_number, whole_number
-from ...errors import StudyError
+from ...errors import SimulationWarning, StudyError
 from ..describe.designs import OF_VALUES, uniforms
 from ..describe.distributions import Discrete
 from ..describe.measure_units import number_in_si
@@ -97,6 +98,12 @@ def probability(
         If the study has noise or random signals and the method is not "monte_carlo", if the draws come from a table, if
         samples have no value, or if the method does not reach the threshold.
 
+    Warns
+    -----
+    SimulationWarning
+        If samples succeed with a warning, such as joints that exceed their position limits, as for `Study.run`. The
+        estimate includes these samples.
+
     Notes
     -----
     All samples are independent draws from the distributions and correlations; the design of the study has no effect.
@@ -153,6 +160,8 @@ def probability(
         result = _result(study, simulate, estimate, method, asked)
         if folder is not None:
             write_result(result, folder)
+    for sentence in result.warnings:
+        warnings.warn(sentence, SimulationWarning, stacklevel=2)
     return result
 
 
@@ -246,6 +255,7 @@ def _result(study: Study, simulate: Simulations, estimate: Estimate, method: str
         simulations=simulate.count,
         failed=simulate.failed,
         undefined=simulate.without_number,
+        warnings=simulate.warnings,
         sample=sample,
         inputs=xarray.DataArray(nearest, of_parameters, ("parameter",)),
         importance=xarray.DataArray(_importance(plan, estimate), of_parameters, ("parameter",)),

@@ -46,6 +46,9 @@ class Probability:
         they are counted.
     undefined : int
         Number of simulations that succeeded, but whose measure is NaN.
+    warnings : tuple of str
+        A sentence for each warning that simulations have, such as joints that exceed their position limits, with their
+        number. The estimate includes these simulations.
     sample : int or None
         Number of the most probable failing sample among the simulations: the sample whose standard normal values have
         the smallest norm. None without failures.
@@ -71,6 +74,7 @@ class Probability:
     simulations: int
     failed: int
     undefined: int
+    warnings: tuple[str, ...]
     sample: int | None
     inputs: xarray.DataArray
     importance: xarray.DataArray
@@ -114,6 +118,7 @@ class Probability:
             f"simulations               {self.simulations:,} ({self.method})",
             f"without a number          {self.failed:,} failed, {self.undefined:,} undefined",
         ]
+        lines += self.warnings
         if math.isfinite(self.first_order):
             lines.append(f"first order               {self.first_order:.4g}")
         if self.sample is not None:
@@ -130,7 +135,7 @@ class Probability:
 
 def write_result(found: Probability, folder: Path) -> None:
     """Write the numbers of a result into a folder, with null in place of NaN and infinity."""
-    plain = ("question", "method", "simulations", "failed", "undefined", "sample")
+    plain = ("question", "method", "simulations", "failed", "undefined", "warnings", "sample")
     numbers = {name: getattr(found, name) for name in plain} | {
         "estimate": _plain(found.estimate),
         "interval": [_plain(x) for x in found.interval],

@@ -15,7 +15,7 @@ from scipy import special
 from ...common.whole_files import whole_file
 from ...errors import StudyError
 from ..describe.designs import SMALLEST
-from ..plan.outcomes import has_failed, status_in_words
+from ..plan.outcomes import WARNINGS, has_failed, sentences_of_warnings, status_in_words
 from ..plan.plan import Plan
 from ..run.chunks import chosen_chunk_size
 from ..run.executors import Executor
@@ -58,11 +58,11 @@ class Simulations:
         limit: int,
         settings: Settings,
     ) -> None:
-        variables = tuple(v for v in plan.variables if v.name in (measure, "status"))
+        variables = tuple(v for v in plan.variables if v.name in (measure, "status", WARNINGS))
         self.plan, self.measure, self.settings = replace(plan, variables=variables), measure, settings
         self.threshold, self.sign, self.undefined, self.limit = threshold, sign, undefined, limit
         self.count = 0
-        self._kept: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+        self._kept: list[tuple[np.ndarray, ...]] = []
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
         """Return the margins (m,) of standard normal vectors (m, d). Raises a StudyError if one is unknown."""
@@ -84,9 +84,9 @@ class Simulations:
                 f"{self.threshold:g}); increase simulations"
             )
         values = self.plan.drawn.values(points)
-        measured, status = self._simulated(values)
+        measured, status, warned = self._simulated(values)
         self.count += len(values)
-        self._kept.append((u, values, measured, status))
+        self._kept.append((u, values, measured, status, warned))
         return self._margins(measured)
 
     @property
@@ -114,9 +114,14 @@ class Simulations:
         """Number of simulations that succeeded, but whose measure is NaN."""
         return int((np.isnan(self._of_all(2)) & ~has_failed(self._of_all(3))).sum())
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each warning that simulations have, with their number."""
+        return tuple(sentences_of_warnings(self._of_all(4), self.count))
+
     def _of_all(self, index: int) -> np.ndarray:
         if len(self._kept) > 1:
-            self._kept = [tuple(np.concatenate(arrays) for arrays in zip(*self._kept, strict=True))]  # type: ignore[list-item]
+            self._kept = [tuple(np.concatenate(arrays) for arrays in zip(*self._kept, strict=True))]
         return self._kept[0][index]
 
     def _nearest(self) -> float:
@@ -142,14 +147,15 @@ class Simulations:
             "change the settings of simulate, or use method='monte_carlo', whose interval covers both cases"
         )
 
-    def _simulated(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the measure (m,) and the status (m,) of the next samples."""
-        measured, status = np.empty(len(values)), np.empty(len(values), np.int64)
-        for first, last, of_measure, of_status in self._parts(values):
-            measured[first:last], status[first:last] = of_measure, of_status
-        return measured, status
+    def _simulated(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the measure, the status and the warnings of the next samples, each (m,)."""
+        found = np.empty(len(values)), np.empty(len(values), np.int64), np.empty(len(values), np.int64)
+        for first, last, of_part in self._parts(values):
+            for whole, part in zip(found, of_part, strict=True):
+                whole[first:last] = part
+        return found
 
-    def _parts(self, values: np.ndarray) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
+    def _parts(self, values: np.ndarray) -> Iterator[tuple[int, int, tuple[np.ndarray, ...]]]:
         """Yield parts of the results, first the parts that the folder has."""
         missing = []
         first = 0
@@ -161,35 +167,38 @@ class Simulations:
                 missing.append((first, last))
             else:
                 last = first + len(stored[0])
-                yield first, last, *stored
+                yield first, last, stored
             first = last
         start = self.count
         plan = replace(self.plan.with_values(values), table_start=start)
         spans = [(chunk, start + first, start + last) for chunk, (first, last) in enumerate(missing)]
         for chunk, outputs in self.settings.executor(plan, spans):
             first, last = missing[chunk]
-            found = outputs[self.measure], outputs["status"].astype(np.int64)
+            warned = outputs.get(WARNINGS, np.zeros(last - first, np.int64))
+            found = outputs[self.measure], outputs["status"].astype(np.int64), warned.astype(np.int64)
             self._store(start + first, values[first:last], *found)
-            yield first, last, *found
+            yield first, last, found
 
     def _file(self, number: int) -> Path:
         assert self.settings.folder is not None
         return self.settings.folder / "simulations" / f"{number:012d}.npz"
 
-    def _store(self, number: int, values: np.ndarray, measured: np.ndarray, status: np.ndarray) -> None:
+    def _store(
+        self, number: int, values: np.ndarray, measured: np.ndarray, status: np.ndarray, warned: np.ndarray
+    ) -> None:
         if self.settings.folder is None:
             return
         self._file(number).parent.mkdir(exist_ok=True)
         with whole_file(self._file(number)) as partial, partial.open("wb") as file:
-            np.savez(file, values=values, measured=measured, status=status)
+            np.savez(file, values=values, measured=measured, status=status, warnings=warned)
 
-    def _stored(self, number: int, values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    def _stored(self, number: int, values: np.ndarray) -> tuple[np.ndarray, ...] | None:
         """Return the stored results of the samples that start at this number, as many as their file has."""
         if self.settings.folder is None or not self._file(number).exists():
             return None
         try:
             with self._file(number).open("rb") as opened, np.load(opened) as file:
-                drawn, measured, status = file["values"], file["measured"], file["status"]
+                drawn, *found = (file[name] for name in ("values", "measured", "status", "warnings"))
         except (OSError, ValueError, KeyError, zipfile.BadZipFile):
             warnings.warn(f"{self._file(number)} is damaged; its simulations are computed again", stacklevel=2)
             return None
@@ -199,4 +208,4 @@ class Simulations:
                 f"{self._file(number)}: the random inputs differ from the inputs of this analysis; they may come "
                 "from another processor or other versions of NumPy and SciPy. Choose another folder"
             )
-        return measured[:count], status[:count]
+        return tuple(array[:count] for array in found)

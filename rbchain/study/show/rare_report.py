@@ -34,8 +34,10 @@ def rare_events(folder: Path, picture: Callable[[str, Figure | None], str]) -> s
         "The small numbers are 95 % confidence intervals. The number of simulations contains the failed ones, and the "
         "undefined ones, whose measure is NaN."
     )
+    notes = [note, *(f"{one['question']}: {sentence}" for one in found for sentence in one["warnings"])]
     regions = [_region(one, picture) for one in found if one["sample"] is not None]
-    return f'<h2>Rare events</h2>{table(head, rows, head[:2])}<p class="note">{note}</p>{"".join(regions)}'
+    paragraphs = "".join(f'<p class="note">{html.escape(sentence)}</p>' for sentence in notes)
+    return f"<h2>Rare events</h2>{table(head, rows, head[:2])}{paragraphs}{''.join(regions)}"
 
 
 def _row(one: dict[str, Any]) -> str:
