@@ -1,4 +1,4 @@
-"""Bodies that a `ModelBuilder` adds: checks of each body and of their tree, and the bodies of another model."""
+"""Bodies that a `ModelBuilder` adds: checks of each body and of their tree."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from ..common.misspelled import did_you_mean
 from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ModelError, UnknownNameError
 from ..model import validation
-from ..model.assembly import Body, Mechanism
+from ..model.assembly import Body
 from ..model.collision_shape import CollisionShape
-from ..model.constraints import Constraint
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Fixed
@@ -175,34 +174,3 @@ def _is_in_cycle(name: str | None, bodies: Mapping[str, Body]) -> bool:
         visited.add(name)
         name = bodies[name].parent
     return name is not None
-
-
-def attached_bodies(added: Mechanism, prefix: str, parent: str | None, placement: Pose) -> dict[str, Body]:
-    """Return the bodies of another mechanism with a prefix. The world of the other mechanism is fixed to the parent."""
-    bodies = {}
-    for name, body in added.bodies.items():
-        is_root = body.parent is None
-        bodies[prefix + name] = body._replace(
-            parent=parent if is_root else f"{prefix}{body.parent}",
-            placement=placement @ body.placement if is_root else body.placement,
-            joint_name=prefix + body.joint_name if body.joint_name else "",
-        )
-    return bodies
-
-
-def check_joined_names(
-    added: Mechanism, prefix: str, bodies: Mapping[str, Body], constraints: Sequence[Constraint]
-) -> None:
-    """Raise a ModelError if a name of an added mechanism, with the prefix, is already used."""
-    joints = {body.joint_name for body in bodies.values()}
-    names = {constraint.name for constraint in constraints}
-    clashes: list[tuple[str, str]] = []
-    for name, body in added.bodies.items():
-        clashes += [("body", name)] if prefix + name in bodies else []
-        clashes += [("joint", body.joint_name)] if body.joint_name and prefix + body.joint_name in joints else []
-    clashes += [("constraint", c.name) for c in added.constraints if prefix + c.name in names]
-    for what, found in clashes:
-        raise ModelError(
-            f"add_model: this model already has a {what} {prefix + found!r}; expected unique names. Choose "
-            'another prefix, such as prefix="left/"'
-        )

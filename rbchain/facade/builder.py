@@ -11,17 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.drives import OneJointDrive
-from ..acting.input_values import with_prefix
 from ..common.calls import ExplainsCalls, explains_calls
-from ..common.misspelled import ClosedAttributes, did_you_mean
-from ..common.real_arrays import FloatArray, excerpt
-from ..errors import ModelError, UnknownNameError
+from ..common.misspelled import ClosedAttributes
+from ..common.real_arrays import FloatArray
+from ..errors import ModelError
 from ..model import validation
 from ..model.assembly import Body, Mechanism, assemble
 from ..model.collision_shape import CollisionShape
-from ..model.constraint_fields import attached_constraint
 from ..model.constraints import Constraint
-from ..model.editing import editable
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import AnyJoint
@@ -31,17 +28,10 @@ from ..model.passive import PassiveForces
 from ..model.pose import Pose, numbers, vector3
 from ..model.sensor_of_file import SensorOfFile
 from ..model.visual import Visual
-from .added_bodies import (
-    MASSLESS,
-    BodyArguments,
-    attached_bodies,
-    check_joined_names,
-    check_names,
-    check_tree,
-    checked_body,
-)
+from .added_bodies import MASSLESS, BodyArguments, check_names, check_tree, checked_body
+from .attached_models import attached_model, check_attachment, check_new_names
 from .builder_checks import check_drive, warn_of_nonphysical_inertia, with_compliance
-from .file_records import attached_sensor, carried_by_body
+from .file_records import carried_by_body
 from .model import Model
 
 
@@ -273,40 +263,25 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         >>> builder.build().joint_names
         ('palm', 'left/link1', 'left/link2', 'right/link1', 'right/link2')
         """
-        if not isinstance(other, Model):
-            raise ModelError(f"add_model: other is {excerpt(other)}; expected a Model")
         placement = Pose() if placement is None else placement
-        if not isinstance(placement, Pose) or placement.translation.shape != (3,):
-            raise ModelError(f"add_model: placement is {excerpt(placement)}; expected one Pose")
-        if not isinstance(prefix, str):
-            raise ModelError(f'add_model: prefix is {excerpt(prefix)}; expected text, such as "left/"')
-        if parent is not None and parent not in self._bodies:
-            known = f"one of {[*self._bodies]}{did_you_mean(str(parent), self._bodies)}, or " if self._bodies else ""
-            raise UnknownNameError(f"add_model: parent is {excerpt(parent)}; expected {known}None for the world")
-        added = editable(other.description, "add_model")
-        if other.in_water and added.fluid_density != self.fluid_density:
+        check_attachment(other, parent, placement, prefix, self._bodies)
+        attached = attached_model(other, prefix, parent, placement)
+        density = float(other.description.fluid_density)
+        if other.in_water and density != self.fluid_density:
             raise ModelError(
-                f"add_model: model {other.name!r} has the fluid_density {added.fluid_density:g} and this builder has "
+                f"add_model: model {other.name!r} has the fluid_density {density:g} and this builder has "
                 f"{self.fluid_density:g} kg/m^3; expected equal densities. Use other.replace(fluid_density=...)"
             )
-        check_joined_names(added, prefix, self._bodies, self._constraints)
-        sensors = {
-            prefix + name: attached_sensor(sensor, prefix, parent, placement) for name, sensor in other.sensors.items()
-        }
-        for name in sensors.keys() & self._sensors.keys():
-            raise ModelError(f"add_model: this model already has a sensor {name!r}; choose another prefix")
-        self._sensors |= sensors
-        for name, body in added.bodies.items():
-            self._check_inertia(prefix + name, body.inertia)
-        self._bodies |= attached_bodies(added, prefix, parent, placement)
-        self._drives += [with_prefix(replace(drive, joint=prefix + drive.joint), prefix) for drive in added.drives]
-        for constraint in added.constraints:
-            self.add_constraint(attached_constraint(constraint, prefix, parent, placement))
-        if other.description.nominal is not None:
-            nominal = editable(other.description.nominal, "add_model")
-            self._nominal_bodies |= attached_bodies(nominal, prefix, parent, placement)
-            constraints = (attached_constraint(each, prefix, parent, placement) for each in nominal.constraints)
-            self._nominal_constraints |= {each.name: each for each in constraints}
+        check_new_names(attached, self._bodies, self._constraints, self._sensors)
+        self._sensors |= attached.sensors
+        for name, body in attached.bodies.items():
+            self._check_inertia(name, body.inertia)
+        self._bodies |= attached.bodies
+        self._drives += attached.drives
+        for constraint in attached.constraints:
+            self.add_constraint(constraint)
+        self._nominal_bodies |= attached.nominal_bodies
+        self._nominal_constraints |= attached.nominal_constraints
 
     def add_constraint(
         self,
