@@ -4,17 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import StudyError
+from .run.settings_of_run import settings_of_run
 from .store.inspection import Findings, inspect
 from .store.repair import samples_before
 from .store.store import Store, locked
 
 if TYPE_CHECKING:
+    import xarray
+
     from .study import Study
 
 SPANS_NAMED = 3  # in an error message
+
+
+def merge(study: Study, out: str | Path, folders: Sequence[str | Path], **settings: Any) -> xarray.Dataset:
+    """Merge the results of parts of the study, for job arrays on a cluster.
+
+    Each job runs one part, with a separate folder: `study.run(f"part{k}", part=(k, 100))`. The merged results are
+    the same as the results of a run of the whole study.
+
+    Parameters
+    ----------
+    out : path
+        Folder for all results.
+    folders : sequence of paths
+        Folders of the parts.
+    **settings
+        As for `Study.run`, for the simulations and gradients of the report after the last sample.
+
+    Returns
+    -------
+    xarray.Dataset
+        As from `Study.run`.
+
+    Raises
+    ------
+    StudyError
+        If a folder has damaged files, or results of another study, or if samples are in none of the folders. The
+        message lists them. `out` then contains the samples that were found.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rbchain as rb
+    >>> study = rb.Study(
+    ...     rb.Model.serial_chain(1), samples=10, simulate=rb.Simulation(0.1), vary={"*.q": rb.Normal(std=0.1)}
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     parts = [f"{folder}/part{k}" for k in (1, 2)]
+    ...     sizes = [study.run(parts[k - 1], part=(k, 2)).sizes["sample"] for k in (1, 2)]
+    ...     print(sizes, study.merge(f"{folder}/all", parts).sizes["sample"])
+    [5, 5] 10
+    """
+    run_settings = settings_of_run(study.run, "Study.merge", settings)
+    merge_into(study, out, folders)
+    return study.run(out, **run_settings)
 
 
 def merge_into(study: Study, out: str | Path, folders: Sequence[str | Path]) -> None:

@@ -6,16 +6,16 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import StudyError
 from .analyze.linear_analysis import linear_analysis
 from .analyze.survivors import survivors_in
 from .describe.identity import changes_that_are_not_noticed
-from .run import executors
-from .run.chunks import chosen_chunk_size, run
+from .run.chunks import run
 from .run.compilation import compiled_in_parallel
 from .run.parts import Part
+from .run.resources import Resources
 from .run.statistics import Statistics
 from .show.initial_state import write_sketch
 from .store.description_files import study_file, write_description
@@ -31,12 +31,8 @@ if TYPE_CHECKING:
 def run_into(
     study: Study,
     out: str | Path,
+    resources: Resources,
     *,
-    executor: executors.ExecutorName = "local",
-    workers: int | None = None,
-    scheduler: Any = None,
-    chunk: int | None = None,
-    memory: float | None = None,
     progress: Callable[[int, Statistics], object] | None = None,
     part: Part | None = None,
 ) -> range:
@@ -44,8 +40,7 @@ def run_into(
 
     `Study.run` describes the arguments. Returns the numbers of the samples of the study, or of a part of it.
     """
-    plan, compute = study.plan, executors.executor_of(executor, workers, scheduler)
-    size = chosen_chunk_size(plan, chunk, memory)
+    plan, compute, size = study.plan, resources.new_executor(), resources.chunk_size(study.plan)
     if part is not None:
         size = part.chunk_size(plan, size)
     try:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy.typing as npt
-
 from ..acting.events import Event
 from ..acting.sampled import Drive
 from ..acting.wrenches import Force
@@ -18,6 +16,7 @@ from ..common.misspelled import ClosedAttributes, NamesClassMethods
 from ..common.real_arrays import excerpt
 from ..errors import SimulationWarning, StudyError
 from ..facade.model import Model
+from . import merge_into as merging
 from .analyze import control_variates as controls, gradients, sensitivity, shapley
 from .analyze.survivors import warnings_in
 from .describe.correlations import Correlation
@@ -27,18 +26,17 @@ from .describe.dispersions import Dispersion
 from .describe.distribution import Distribution
 from .describe.measures import Measure
 from .describe.model_source import ModelSource
-from .merge_into import merge_into
 from .plan.effects import effects_of
 from .plan.episodes import EpisodesOfStudy
-from .plan.given_inputs import given_inputs
 from .plan.inputs import Inputs
 from .plan.plan import Plan, plan_of
 from .rare import probability as rare
-from .run import executors, replay
-from .run.chunks import chosen_chunk_size, run
+from .run import given_samples, replay
+from .run.chunks import run
 from .run.compilation import compiled_in_parallel
+from .run.executors import ExecutorName
 from .run.parts import Part
-from .run.settings_of_run import settings_of_run
+from .run.resources import Resources
 from .run.statistics import Statistics
 from .run_into import run_into
 from .show.datasets import dataset_in, dataset_in_memory
@@ -224,7 +222,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         self,
         out: str | Path | None = None,
         *,
-        executor: executors.ExecutorName = "local",
+        executor: ExecutorName = "local",
         workers: int | None = None,
         scheduler: Any = None,
         chunk: int | None = None,
@@ -297,16 +295,15 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         >>> results.q_final.shape, bool((results.status == rb.Status.DONE).all())
         ((10, 1), True)
         """
-        settings: dict[str, Any] = {"executor": executor, "workers": workers, "scheduler": scheduler}
-        settings |= {"chunk": chunk, "memory": memory}
+        resources = Resources(executor, workers, scheduler, chunk, memory)
         chosen = None if part is None else Part.checked(part, self.plan)
         if progress is True:
             samples = self.description.samples if chosen is None else chosen.samples(self.plan)
             with bar_of(self.description.name, samples) as advance:
-                return self.run(out, progress=advance, on_failure=on_failure, part=part, **settings)
+                return self.run(out, progress=advance, on_failure=on_failure, part=part, **resources._asdict())
         checked_on_failure(on_failure, StudyError)
         if out is not None:
-            numbers = run_into(self, out, progress=progress or None, part=chosen, **settings)
+            numbers = run_into(self, out, resources, progress=progress or None, part=chosen)
             results = dataset_in(Path(out))
             if chosen is not None:
                 return results.isel(sample=slice(numbers.start, numbers.stop))
@@ -315,8 +312,8 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
                 f"part is {excerpt(part)}, but out is missing; expected a folder for the results of the part"
             )
         else:
-            compute = executors.executor_of(executor, workers, scheduler)
-            store = InMemory(self.plan, chosen_chunk_size(self.plan, chunk, memory))
+            compute = resources.new_executor()
+            store = InMemory(self.plan, resources.chunk_size(self.plan))
             with compiled_in_parallel(self.plan):
                 statistics = run(self.plan, store, compute, progress or None)
             results = dataset_in_memory(store, self.plan, statistics)
@@ -330,49 +327,6 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
             for sentence in warnings_in(results):
                 warnings.warn(sentence, SimulationWarning, stacklevel=3)
         return results
-
-    def merge(self, out: str | Path, folders: Sequence[str | Path], **settings: Any) -> xarray.Dataset:
-        """Merge the results of parts of the study, for job arrays on a cluster.
-
-        Each job runs one part, with a separate folder: `study.run(f"part{k}", part=(k, 100))`. The merged results are
-        the same as the results of a run of the whole study.
-
-        Parameters
-        ----------
-        out : path
-            Folder for all results.
-        folders : sequence of paths
-            Folders of the parts.
-        **settings
-            As for `Study.run`, for the simulations and gradients of the report after the last sample.
-
-        Returns
-        -------
-        xarray.Dataset
-            As from `Study.run`.
-
-        Raises
-        ------
-        StudyError
-            If a folder has damaged files, or results of another study, or if samples are in none of the folders. The
-            message lists them. `out` then contains the samples that were found.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import rbchain as rb
-        >>> study = rb.Study(
-        ...     rb.Model.serial_chain(1), samples=10, simulate=rb.Simulation(0.1), vary={"*.q": rb.Normal(std=0.1)}
-        ... )
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     parts = [f"{folder}/part{k}" for k in (1, 2)]
-        ...     sizes = [study.run(parts[k - 1], part=(k, 2)).sizes["sample"] for k in (1, 2)]
-        ...     print(sizes, study.merge(f"{folder}/all", parts).sizes["sample"])
-        [5, 5] 10
-        """
-        run_settings = settings_of_run(self.run, "Study.merge", settings)
-        merge_into(self, out, folders)
-        return self.run(out, **run_settings)
 
     @property
     def inputs(self) -> Inputs:
@@ -394,43 +348,8 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         """
         return Inputs(self.plan.drawn, self.description.seed)
 
-    def evaluate(self, inputs: npt.ArrayLike | xarray.DataArray, **settings: Any) -> xarray.Dataset:
-        """Simulate samples with given inputs in place of random ones, for optimizers and other programs.
-
-        Parameters
-        ----------
-        inputs : (m, n) array, or xarray.DataArray or pandas.DataFrame with the names of the inputs
-            The values of `Study.inputs` for each sample, in their units. Columns with names can be in any order.
-        **settings
-            As for `Study.run`, without `out`.
-
-        Returns
-        -------
-        xarray.Dataset
-            As from `Study.run`. Sample k has the noise of sample k of the study.
-
-        Raises
-        ------
-        StudyError
-            If the inputs have another shape or other names, or as for `Study.run`.
-
-        Examples
-        --------
-        The largest kinetic energy of a rod that falls from three angles q is m g l (1 + sin(q)) / 2 = (1 + sin(q)) / 2:
-
-        >>> import numpy as np, rbchain as rb
-        >>> study = rb.Study(
-        ...     rb.Model.serial_chain(1, length=1.0), samples=10, simulate=rb.Simulation(1.0),
-        ...     vary={"*.q": rb.Uniform(-1.5, 1.5)},
-        ...     measures=[rb.Measure("energy", "kinetic_energy", over="max")],
-        ... )
-        >>> study.evaluate([[-0.5], [-1.0]]).energy.values.round(5).tolist()
-        [0.26029, 0.07926]
-        """
-        values = given_inputs(inputs, self.plan)
-        run_settings = settings_of_run(self.run, "Study.evaluate", settings)
-        return self.of_plan(self.plan.with_values(values)).run(**run_settings)
-
+    merge = merging.merge
+    evaluate = given_samples.evaluate
     sample = replay.sample
     motions = replay.motions
     gradient = gradients.gradient

@@ -20,7 +20,7 @@ from ..describe.measure_units import number_in_si
 from ..plan.checks import refuse_noise
 from ..plan.plan import Plan
 from ..run.compilation import compiled_in_parallel
-from ..run.executors import executor_of
+from ..run.resources import Resources
 from ..run.settings_of_run import settings_of_run
 from ..store.capacity import total_memory, with_unit
 from .estimates import Estimate
@@ -147,14 +147,15 @@ def probability(
         )
     own = inspect.getfullargspec(probability).kwonlyargs
     settings_of_run(study.run, "Study.probability", settings, own=own, without=UNUSED)
-    executor = executor_of(settings.get("executor", "local"), settings.get("workers"), settings.get("scheduler"))
+    resources = Resources(**settings)
+    executor = resources.new_executor()
     question = {"measure": measure, "threshold": threshold, "sign": sign, "method": method, "undefined": undefined}
     if method in STAGED:
         question["stage"] = size
     with contextlib.ExitStack() as stack:
         folder = None if out is None else stack.enter_context(locked_folder(out, plan, question))
         stack.enter_context(compiled_in_parallel(plan))
-        of_run = Settings(executor, settings.get("chunk"), settings.get("memory"), folder)
+        of_run = Settings(resources, executor, folder)
         simulate = Simulations(plan, measure, threshold, sign, undefined, limit, of_run)
         estimate = _estimated(simulate, method, plan, size, wanted)
         result = _result(study, simulate, estimate, method, asked)

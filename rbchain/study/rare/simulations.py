@@ -17,19 +17,18 @@ from ...errors import StudyError
 from ..describe.designs import SMALLEST
 from ..plan.outcomes import WARNINGS, has_failed, sentences_of_warnings, status_in_words
 from ..plan.plan import Plan
-from ..run.chunks import chosen_chunk_size
 from ..run.executors import Executor
+from ..run.resources import Resources
 
 Undefined = Literal["failure", "no_failure"]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Where and how to simulate: an executor, the limits of a chunk as for `Study.run`, and a folder."""
+    """Where and how to simulate: resources and their executor, and a folder for the results."""
 
+    resources: Resources
     executor: Executor
-    chunk: int | None
-    memory: float | None
     folder: Path | None
 
 
@@ -159,7 +158,7 @@ class Simulations:
         """Yield parts of the results, first the parts that the folder has."""
         missing = []
         first = 0
-        size = chosen_chunk_size(self.plan.with_values(values), self.settings.chunk, self.settings.memory)
+        size = self.settings.resources.chunk_size(self.plan.with_values(values))
         while first < len(values):
             stored = self._stored(self.count + first, values[first:])
             if stored is None:
