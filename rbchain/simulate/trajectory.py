@@ -18,11 +18,12 @@ from ..common.lock_free import cached_property
 from ..common.misspelled import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, excerpt
-from ..errors import ArgumentError, Status
-from ..model.arguments import SampleSequence, check_sample_index
+from ..errors import ArgumentError
+from ..model.arguments import check_sample_index
 from ..model.named_items import NamedDict
 from ..plots import motions
 from . import joint_motion, messages, showing, tables
+from .outcomes import Outcomes
 from .parts_of_motions import results_at_times, results_of_samples
 from .reactions import constraint_forces, joint_forces, reactions, refuse_contacts
 
@@ -33,12 +34,9 @@ if TYPE_CHECKING:
     from .continuation import Continuation
     from .dense_output import DenseOutput
 
-#: The statuses of samples that have not failed, as integers: comparisons with a `Status` take longer.
-SUCCESSFUL = tuple(int(status) for status in Status if status.success)
-
 
 @dataclass(frozen=True, eq=False)
-class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
+class Trajectory(Outcomes, PickledByName, SuggestsAttributes):
     """The trajectories of a batch of samples.
 
     `Model.simulate` and `rbchain.load_motion` return trajectories. The arguments of the constructor are not part of the
@@ -175,26 +173,6 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     def batch_shape(self) -> tuple[int, ...]:
         """Shape of the batch; () for a single state."""
         return self.status.shape
-
-    @property
-    def beyond_limits(self) -> np.ndarray:
-        """Samples that have exceeded `Model.position_limits`, (...) array of bool.
-
-        Only joints without `HardStops` and without elastic stops count. Their positions are checked at the start and at
-        the end of each step. Limits are not enforced unless you add stops. A position within 1e-6 rad or m of its limit
-        (1e-3 in float32), or within this fraction of its limit, does not exceed it.
-        """
-        return self.dof_beyond_limits >= 0
-
-    @property
-    def failed(self) -> np.ndarray:
-        """Samples that ended neither at the end of the simulated time nor at a terminal event, (...) array of bool."""
-        return np.logical_and.reduce([self.status != status for status in SUCCESSFUL])
-
-    @property
-    def status_names(self) -> np.ndarray:
-        """The name of the `Status` of each sample, (...) array of text, such as "DONE"."""
-        return np.array([Status(status).name for status in np.ravel(self.status)], object).reshape(self.status.shape)
 
     @cached_property
     def model_of_states(self) -> Model:
@@ -405,8 +383,3 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
 
     def __repr__(self) -> str:
         return f"Trajectory({self.status.size} samples, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
-
-    @property
-    def success(self) -> bool:
-        """Whether every sample reached the end of the simulation, or an event that stops it."""
-        return not np.count_nonzero(self.status) or not self.failed.any()  # DONE is 0; `any` takes longer
