@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..core.control.user_calls import (
 from ..core.motion import event_values as event_layout
 from ..core.sample.records import Records
 from ..core.tree import layout, setting_layout as setting
+from ..core.tree.sampler_layout import Samplers
 from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
 from .actuators import Actuator, flatten_actuators
@@ -42,6 +43,24 @@ from .wrenches import flatten_current, flatten_wrenches
 
 if TYPE_CHECKING:
     from ..facade.model import Model
+
+
+class _FlatDrives(NamedTuple):
+    """The arrays of all drives.
+
+    * `codes` (drive_layout.ROWS, columns), `samplers`, `actuators` and `functions` are fields of `SharedActions`.
+    * `integrals` is the number of states of the drives, `users` the number of functions that act continuously.
+    * `calls` and `batch_functions` are the user functions by the codes of their failures.
+    """
+
+    codes: np.ndarray
+    samplers: Samplers | None
+    actuators: np.ndarray | None
+    functions: np.ndarray
+    integrals: int
+    users: int
+    calls: dict[int, UserCall]
+    batch_functions: dict[int, BatchFunction]
 
 
 def flatten_actions(
@@ -94,26 +113,17 @@ def flatten_actions(
     signals = SignalTables(numbers, duration)
     settings = np.zeros(setting.COUNT, np.int64)
     settings[[setting.IMPLICIT, setting.HYBRID]] = implicit
-    actuators = [drive for drive in drives if isinstance(drive, Actuator)]
-    others = [drive for drive in drives if not isinstance(drive, Actuator)]
-    drive_codes, users, sampled = _flatten_drives(model, others, signals, numbers)
-    integrals = states_of_drives(drive_codes)
-    first_code = layout.FAILED_FIRST_EVENT + len(events)
-    samplers, sampled_calls = flatten_samplers(model, sampled, drive_codes, numbers, dtype, first_code)
-    batch_functions = {code: call for code, call in sampled_calls.items() if isinstance(call, BatchFunction)}
-    functions = {code: call for code, call in sampled_calls.items() if isinstance(call, UserCall)}
-    actuator_codes = flatten_actuators(model, actuators, drive_codes, samplers, bool(users), numbers)
-    settings_of_drives(drive_codes, samplers, settings)
-    function_codes, user_calls = _flatten_functions(model, users, numbers, first_code + len(sampled_calls))
-    has_derivatives = bool(users) and function_codes[FUNCTION_DERIVATIVES].all()
-    settings[[setting.FUNCTIONS, setting.DERIVATIVES]] = len(users), has_derivatives
+    flat = _flatten_all_drives(model, drives, signals, numbers, dtype, layout.FAILED_FIRST_EVENT + len(events))
+    settings_of_drives(flat.codes, flat.samplers, settings)
+    has_derivatives = flat.users > 0 and flat.functions[FUNCTION_DERIVATIVES].all()
+    settings[[setting.FUNCTIONS, setting.DERIVATIVES]] = flat.users, has_derivatives
     settings[setting.CURRENT] = flatten_current(model, forces, signals)
     wrench_codes = flatten_wrenches(model, forces, signals, numbers)
     is_between = any(is_between_bodies(force) for force in forces)
     springs, bushings = flatten_between_bodies(model, forces, numbers) if is_between else (None, None)
-    contacts = flatten_contacts(model, forces, numbers, drive_codes[drive_layout.KIND, : model.nv])
+    contacts = flatten_contacts(model, forces, numbers, flat.codes[drive_layout.KIND, : model.nv])
     event_codes, event_calls = _flatten_events(model, events, numbers)
-    functions |= user_calls | event_calls
+    functions = flat.calls | event_calls
     for weight in weights:
         signals.add(*weight)
     signal_codes, tables, knots = signals.arrays()
@@ -121,25 +131,26 @@ def flatten_actions(
     controller, variation = controller_arrays(model, controllers_model(model, drives, batch), dtype)
     shared = layout.SharedActions(
         signals=signal_codes,
-        drives=drive_codes,
-        functions=function_codes,
+        drives=flat.codes,
+        functions=flat.functions,
         wrenches=wrench_codes,
         springs=springs,
         bushings=bushings,
         contacts=contacts,
-        gear_friction=gear_friction_of(contacts, forces, actuator_codes),
-        samplers=samplers,
-        actuators=actuator_codes,
+        gear_friction=gear_friction_of(contacts, forces, flat.actuators),
+        samplers=flat.samplers,
+        actuators=flat.actuators,
         events=event_codes,
         tables=tables,
         knots=knots,
         numbers=rows,
         variation=variation,
     )
-    records = _new_records(model, math.prod(batch), events, integrals, bool(functions or batch_functions), dtype)
+    has_functions = bool(functions or flat.batch_functions)
+    records = _new_records(model, math.prod(batch), events, flat.integrals, has_functions, dtype)
     records = records._replace(contacts=new_contact_records(contacts, forces, math.prod(batch)))
-    flat = Actions(shared, settings, controller, records, signals.most_coefficients, integrals, None, None)
-    return flat, UserCalls(functions, rows, dtype, batch_functions, signals.inputs)
+    found = Actions(shared, settings, controller, records, signals.most_coefficients, flat.integrals, None, None)
+    return found, UserCalls(functions, rows, dtype, flat.batch_functions, signals.inputs)
 
 
 def _refuse_other_than_lists(drives: object, forces: object, events: object) -> None:
@@ -147,6 +158,34 @@ def _refuse_other_than_lists(drives: object, forces: object, events: object) -> 
     for name, items in (("drives", drives), ("forces", forces), ("events", events)):
         if not isinstance(items, (list, tuple)):
             raise ArgumentError(f"{name} is {excerpt(items)}; expected a list, such as {name}=[...]")
+
+
+def _flatten_all_drives(
+    model: Model,
+    drives: Sequence[Drive],
+    signals: SignalTables,
+    numbers: SampleNumbers,
+    dtype: np.dtype,
+    first_code: int,
+) -> _FlatDrives:
+    """Add the signals and numbers of all drives to the arrays. `first_code` is the code of the first user function."""
+    actuators = [drive for drive in drives if isinstance(drive, Actuator)]
+    others = [drive for drive in drives if not isinstance(drive, Actuator)]
+    codes, users, sampled = _flatten_drives(model, others, signals, numbers)
+    integrals = states_of_drives(codes)
+    samplers, sampled_calls = flatten_samplers(model, sampled, codes, numbers, dtype, first_code)
+    actuator_codes = flatten_actuators(model, actuators, codes, samplers, bool(users), numbers)
+    functions, calls = _flatten_functions(model, users, numbers, first_code + len(sampled_calls))
+    return _FlatDrives(
+        codes=codes,
+        samplers=samplers,
+        actuators=actuator_codes,
+        functions=functions,
+        integrals=integrals,
+        users=len(users),
+        calls={code: call for code, call in sampled_calls.items() if isinstance(call, UserCall)} | calls,
+        batch_functions={code: call for code, call in sampled_calls.items() if isinstance(call, BatchFunction)},
+    )
 
 
 def _flatten_functions(

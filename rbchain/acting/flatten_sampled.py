@@ -76,57 +76,88 @@ def flatten_samplers(
     if not sampled:
         Targets(model).table(codes, numbers)
         return None, {}
-    n, controllers = codes.shape[1], codes.copy()
-    channels = np.full((sampler.CHANNEL_ROWS, n), -1, np.int64)
-    channels[sampler.CHANNEL_DOF] = codes[drive_layout.DOF]
-    groups: list[_Group] = []
-    sensors: list[np.ndarray] = []
-    calls: dict[int, UserCall | BatchFunction] = {}
-    states, most_outputs, batch_calls = 0, 0, 0
-    targets, limits = Targets(model), [-1] * n
+    found = _Channels(model, codes, numbers)
     for drive, d in sampled:
-        what = drive.label()
-        g = None if d is None else _group_to_join(groups, drive)
-        if g is None:
-            g = len(groups)
-            groups.append(_new_group(model, drive, numbers, sensors))
-        group = groups[g]
-        own = np.array([[g], [numbers.add_field(what, drive, "rate_limit")], [-1]])
-        numbers.add_field(what, drive, "resolution")
         if d is None:
-            kinds, dofs = kinds_of_outputs(drive.outputs), _dofs_of_outputs(model, drive, what)
-            count = len(kinds) * len(dofs)
-            call, code = function_of(model, drive, count, numbers, dtype), first_code + len(calls)
-            calls[code] = call
-            batch_calls += isinstance(call, BatchFunction)
-            group.codes[[sampler.GROUP_FUNCTION_CODE, sampler.GROUP_CHANNEL]] = code, channels.shape[1]
-            group.codes[sampler.GROUP_OUTPUT_COUNT] = count
-            states += _add_function(call, drive, what, group.codes, numbers, states, batch_calls)
-            most_outputs = max(most_outputs, count)
-            limits += [_add_limit(drive, what, numbers)] * count
-            _refuse_limits_of_two_kinds(drive, what, kinds)
-            targets.add(drive, what, kinds, dofs, channels.shape[1])
-            channels = np.concatenate([channels, np.repeat(own, count, axis=1)], axis=1)
-            channels[sampler.CHANNEL_DOF, -count:] = dofs if kinds == (FORCE,) else -1
-            continue
+            found.add_function(drive, dtype, first_code + len(found.calls))
+        else:
+            found.add_controller(drive, d, codes[:, d])
+    return found.samplers(), found.calls
+
+
+class _Channels:
+    """The groups, sensors and output channels of sampled controllers, which are added one after the other.
+
+    `codes` (drive_layout.ROWS, columns) is the table of drives before the sampled ones are replaced. The first channels
+    belong to its columns.
+    """
+
+    def __init__(self, model: Model, codes: np.ndarray, numbers: SampleNumbers) -> None:
+        self.model, self.numbers, self.controllers = model, numbers, codes.copy()
+        self.channels = np.full((sampler.CHANNEL_ROWS, codes.shape[1]), -1, np.int64)
+        self.channels[sampler.CHANNEL_DOF] = codes[drive_layout.DOF]
+        self.groups: list[_Group] = []
+        self.sensors: list[np.ndarray] = []
+        self.calls: dict[int, UserCall | BatchFunction] = {}
+        self.states, self.most_outputs, self.batch_calls = 0, 0, 0
+        self.targets, self.limits = Targets(model), [-1] * codes.shape[1]
+
+    def add_function(self, drive: Sampled, dtype: np.dtype, code: int) -> None:
+        """Add a user function with a new group, and channels for its outputs. `code` is the code of its failure."""
+        what, numbers = drive.label(), self.numbers
+        group, own = self._add_to_group(drive, None)
+        kinds, dofs = kinds_of_outputs(drive.outputs), _dofs_of_outputs(self.model, drive, what)
+        count, first = len(kinds) * len(dofs), self.channels.shape[1]
+        call = function_of(self.model, drive, count, numbers, dtype)
+        self.calls[code] = call
+        self.batch_calls += isinstance(call, BatchFunction)
+        group.codes[[sampler.GROUP_FUNCTION_CODE, sampler.GROUP_CHANNEL]] = code, first
+        group.codes[sampler.GROUP_OUTPUT_COUNT] = count
+        self.states += _add_function(call, drive, what, group.codes, numbers, self.states, self.batch_calls)
+        self.most_outputs = max(self.most_outputs, count)
+        self.limits += [_add_limit(drive, what, numbers)] * count
+        _refuse_limits_of_two_kinds(drive, what, kinds)
+        self.targets.add(drive, what, kinds, dofs, first)
+        self.channels = np.concatenate([self.channels, np.repeat(own[:, None], count, axis=1)], axis=1)
+        self.channels[sampler.CHANNEL_DOF, -count:] = dofs if kinds == (FORCE,) else -1
+
+    def add_controller(self, drive: Sampled, d: int, column: np.ndarray) -> None:
+        """Add a controller in column d of the table of drives (drive_layout.ROWS,), which then holds its output."""
+        what = drive.label()
+        group, own = self._add_to_group(drive, _group_to_join(self.groups, drive))
         _refuse_fields_of_functions(drive, what)
-        channels[: sampler.CHANNEL_DOF, d] = own[: sampler.CHANNEL_DOF, 0]  # its dof is there already
-        _refuse_sensors_of_other_joints(model, drive, what, int(codes[drive_layout.DOF, d]))
-        _hold_output(group, codes[:, d])
-    _refuse_several_clocks(controllers, channels[sampler.CHANNEL_GROUP, :n])
-    needs, of_needs = flatten_needs(model, [calls.get(group.codes[sampler.GROUP_FUNCTION_CODE]) for group in groups])
-    return sampler.Samplers(
-        clocks=np.array([[group.drive.period, group.drive.phase] for group in groups], float).T.copy(),
-        groups=np.array([group.codes for group in groups]).T.copy(),
-        channels=channels,
-        sensors=np.array(sensors, np.int64).reshape(-1, sampler.SENSOR_ROWS).T.copy(),
-        sizes=np.array([max(sampler.LAST_OUTPUTS, *(g.pending for g in groups)), states, most_outputs, *of_needs]),
-        drives=controllers,
-        batch_calls=_new_batch_calls(model, math.prod(numbers.batch), batch_calls, most_outputs),
-        targets=targets.table(controllers, numbers),
-        limits=None if max(limits) < 0 else np.array(limits),
-        needs=needs,
-    ), calls
+        self.channels[: sampler.CHANNEL_DOF, d] = own[: sampler.CHANNEL_DOF]  # its dof is there already
+        _refuse_sensors_of_other_joints(self.model, drive, what, int(column[drive_layout.DOF]))
+        _hold_output(group, column)
+
+    def _add_to_group(self, drive: Sampled, g: int | None) -> tuple[_Group, np.ndarray]:
+        """Return group g, or a new one for None, and the column of `channels` for an output without a dof."""
+        if g is None:
+            g = len(self.groups)
+            self.groups.append(_new_group(self.model, drive, self.numbers, self.sensors))
+        own = np.array([g, self.numbers.add_field(drive.label(), drive, "rate_limit"), -1])
+        self.numbers.add_field(drive.label(), drive, "resolution")
+        return self.groups[g], own
+
+    def samplers(self) -> sampler.Samplers:
+        """Return the arrays for the kernels. Raises an ArgumentError if the controllers do not fit each other."""
+        model, groups = self.model, self.groups
+        _refuse_several_clocks(self.controllers, self.channels[sampler.CHANNEL_GROUP, : self.controllers.shape[1]])
+        functions = [self.calls.get(group.codes[sampler.GROUP_FUNCTION_CODE]) for group in groups]
+        needs, of_needs = flatten_needs(model, functions)
+        pending, samples = max(sampler.LAST_OUTPUTS, *(g.pending for g in groups)), math.prod(self.numbers.batch)
+        return sampler.Samplers(
+            clocks=np.array([[group.drive.period, group.drive.phase] for group in groups], float).T.copy(),
+            groups=np.array([group.codes for group in groups]).T.copy(),
+            channels=self.channels,
+            sensors=np.array(self.sensors, np.int64).reshape(-1, sampler.SENSOR_ROWS).T.copy(),
+            sizes=np.array([pending, self.states, self.most_outputs, *of_needs]),
+            drives=self.controllers,
+            batch_calls=_new_batch_calls(model, samples, self.batch_calls, self.most_outputs),
+            targets=self.targets.table(self.controllers, self.numbers),
+            limits=None if max(self.limits) < 0 else np.array(self.limits),
+            needs=needs,
+        )
 
 
 def _hold_output(group: _Group, column: np.ndarray) -> None:

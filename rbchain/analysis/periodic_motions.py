@@ -188,15 +188,9 @@ def periodic(
     shooting.search(q, qd, tolerance, most)
     _refuse_other_periods(shooting, acting)
     batch, M = conditions.batch, shooting.monodromy
-    multipliers = np.full(M.shape[:2], np.nan, complex)
-    is_finite = np.isfinite(M).all((1, 2))
-    multipliers[is_finite] = np.linalg.eigvals(M[is_finite])
-    multipliers = np.take_along_axis(multipliers, np.argsort(-abs(multipliers), -1), -1)
+    multipliers = _multipliers(M)
     success = (shooting.residual <= tolerance) & ~shooting.is_equilibrium(tolerance)
-    growths = abs(multipliers)
-    if not is_known and growths.size:  # a shift of the time does not grow
-        np.put_along_axis(growths, abs(np.nan_to_num(multipliers) - 1.0).argmin(-1)[:, None], 0.0, -1)
-    largest = growths.max(-1, initial=0.0)
+    largest = _largest_growth(multipliers, is_known)
     return PeriodicMotion(
         q=shooting.q.reshape(*batch, model.nq),
         qd=shooting.qd.reshape(*batch, model.nv),
@@ -208,6 +202,22 @@ def periodic(
         stable=(success & (largest <= 1.0 + LEAST_GROWTH)).reshape(batch),
         success=success.reshape(batch),
     )
+
+
+def _multipliers(M: np.ndarray) -> np.ndarray:
+    """Return the eigenvalues (samples, n) of monodromy matrices (samples, n, n), the largest first; NaN for NaN."""
+    multipliers = np.full(M.shape[:2], np.nan, complex)
+    is_finite = np.isfinite(M).all((1, 2))
+    multipliers[is_finite] = np.linalg.eigvals(M[is_finite])
+    return np.take_along_axis(multipliers, np.argsort(-abs(multipliers), -1), -1)
+
+
+def _largest_growth(multipliers: np.ndarray, is_known: bool) -> np.ndarray:
+    """Return the largest growth of a deviation in a period (samples,). `is_known` states if the period is known."""
+    growths = abs(multipliers)
+    if not is_known and growths.size:  # a shift of the time does not grow
+        np.put_along_axis(growths, abs(np.nan_to_num(multipliers) - 1.0).argmin(-1)[:, None], 0.0, -1)
+    return np.asarray(growths.max(-1, initial=0.0))
 
 
 class _Shooting:

@@ -7,7 +7,7 @@ import numpy as np
 from ..core.loops import constraint_layout as closure, equation_layout as equation
 from ..core.loops.constraint_layout import ConstraintTables
 from ..core.tree.layout import TOPOLOGY_PARENT
-from .description import Description
+from .description import ConstraintPlace, Description
 from .joint import axes_along
 from .topology import dofs_of, topology_of
 
@@ -63,14 +63,7 @@ def tables_of(description: Description) -> ConstraintTables:
     row = response = 0
     for column, c in enumerate(order):
         place, own_support, count = places[c], supports[c], int(outputs[c + 1] - outputs[c])
-        table[closure.TYPE, column] = TYPE_CODES[place.rows.type]
-        table[closure.POINT_ROWS, column] = place.rows.of_points
-        table[closure.COMPLIANT, column] = place.is_compliant
-        for r, products in enumerate(place.rows.directions):
-            at, axes = closure.AXES + closure.AXES_OF_ROW * r, np.ravel(products)
-            table[at : at + closure.AXES_OF_ROW, column] = closure.NO_AXIS
-            table[at : at + axes.size, column] = axes
-        table[closure.ALIGNED, column] = min(place.rows.aligned, default=closure.NO_AXES)
+        table[:, column] = _codes_of(place)
         table[closure.DOF_A, column], table[closure.DOF_B, column] = ends[c]
         table[closure.ROW, column], table[closure.ROW_COUNT, column] = row, count
         table[closure.OUTPUT, column], table[closure.PARAMETERS, column] = outputs[c], n + 1 + c
@@ -102,6 +95,20 @@ def tables_of(description: Description) -> ConstraintTables:
         envelope=envelope,
         sizes=np.array([response, matrix_size, gram_size, memory, own_rows, rigid_rows], np.int64),
     )
+
+
+def _codes_of(place: ConstraintPlace) -> np.ndarray:
+    """Return a column of the table (closure.ROWS,), with the type of the rows of a constraint."""
+    codes = np.zeros(closure.ROWS, np.int64)
+    codes[closure.TYPE] = TYPE_CODES[place.rows.type]
+    codes[closure.POINT_ROWS] = place.rows.of_points
+    codes[closure.COMPLIANT] = place.is_compliant
+    for r, products in enumerate(place.rows.directions):
+        at, axes = closure.AXES + closure.AXES_OF_ROW * r, np.ravel(products)
+        codes[at : at + closure.AXES_OF_ROW] = closure.NO_AXIS
+        codes[at : at + axes.size] = axes
+    codes[closure.ALIGNED] = min(place.rows.aligned, default=closure.NO_AXES)
+    return codes
 
 
 def _way_to_root(dof: int, parent: np.ndarray) -> list[int]:

@@ -106,13 +106,7 @@ def stepper(
     length = 1.0 if step is None else finite_number("step", step, ArgumentError, above=0.0)
     t0 = checked_start(t0, length)
     times = np.array([t0, t0 + length])
-    given = events if isinstance(events, list | tuple) else ()  # others are refused later
-    recorded = [event for event in given if isinstance(event, Event) and not event.stop]
-    if recorded:
-        raise ArgumentError(
-            f"events contains {excerpt(recorded[0])}, which does not stop; a stepper records no events. Use stop=True, "
-            "or simulate"
-        )
+    _refuse_recorded(events)
     drives, forces = kept(model.drives if drives is None else drives), kept(forces)
     if duration == math.inf and random_signals_of(drives) + random_signals_of(forces):
         raise ArgumentError(
@@ -140,3 +134,14 @@ def stepper(
         energy_error=False,
     )
     return Stepper(request, batch, whole_number("seed", seed, ArgumentError, least=0), on_failure)
+
+
+def _refuse_recorded(events: object) -> None:
+    """Raise an ArgumentError for events that a stepper would have to record; others than lists raise one later."""
+    given = events if isinstance(events, list | tuple) else ()
+    recorded = [event for event in given if isinstance(event, Event) and not event.stop]
+    if recorded:
+        raise ArgumentError(
+            f"events contains {excerpt(recorded[0])}, which does not stop; a stepper records no events. Use stop=True, "
+            "or simulate"
+        )
