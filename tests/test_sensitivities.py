@@ -641,7 +641,6 @@ def test_sensitivities_of_one_sample_in_float32_and_in_a_file(tmp_path):
             r'contains mass, but the controllers use these parameters too \(controller_model="own"\)',
         ),
         ({"forces": [rb.DryFriction("a", kinetic=1.0)]}, "do not support DryFriction, HardStops, SphereC"),
-        ({"drives": [rb.Sampled(rb.PID("a", 0.0, kp=1.0), period=0.01)]}, "do not support Sampled"),
     ],
 )
 def test_refused_arguments(given, message):

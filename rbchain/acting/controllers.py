@@ -15,7 +15,7 @@ from ..errors import ArgumentError
 from .coordinates import joints_of_dofs
 from .drives import NOMINAL, OWN, PID, ComputedTorque, PrescribedForce
 from .numeric_fields import Drive
-from .sampled import Sampled, is_called_for_batch
+from .sampled import Sampled, controller_of, is_called_for_batch
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -70,7 +70,8 @@ def uses_simulated_model(model: Model, drives: Sequence[Drive]) -> bool:
 
     The parameters of "nominal" do not depend on the parameters of the simulated model.
     """
-    own = (drive for drive in drives if isinstance(drive, (PrescribedForce, PID, ComputedTorque)))
+    controllers = (controller_of(drive) for drive in drives)
+    own = (drive for drive in controllers if isinstance(drive, (PrescribedForce, PID, ComputedTorque)))
     return any(
         _needs_model(drive) and (drive.controller_model is model or drive.controller_model == OWN) for drive in own
     )

@@ -14,6 +14,7 @@ from ..core.forces.signal_breaks import NODES
 from ..core.lanes.lane_memory import aligned_start, all_lanes, lane_width, window
 from ..core.lanes.lanes import constant_like
 from ..core.linear.linear_memory import linearized_rate_in
+from ..core.linear.sampled_sensitivities import sampled_sensitivities_in
 from ..core.linear.sensitivities import Sensitivities
 from ..core.loops import constraint_layout as closure
 from ..core.loops.constraint_hooks import decide_rank
@@ -94,13 +95,16 @@ def samplers_in_block(memory, b, n, width, actions):
 @only_if(lambda memory, b, actions, tables, n: is_given(actions, "sensitivities"))
 @kernel
 def sensitivities_in_block(memory, b, actions, tables, n):
-    """Return the Sensitivities of block b, in the arrays of `linearized_rate_memory`, or None.
+    """Return the Sensitivities of block b, or None.
+
+    `memory` are the arrays of `linearized_rate_memory`, and of `sampled_sensitivities_memory`.
 
     Their LinearizedRate has no scratch memory for differences, which need all rows of the state.
     """
-    return Sensitivities(
-        actions.sensitivities, linearized_rate_in(memory[0][b], memory[1][b], tables, n, 2 * n + actions.integrals)
-    )
+    linear = linearized_rate_in(memory[0][b], memory[1][b], tables, n, 2 * n + actions.integrals)
+    columns, width = actions.sensitivities.columns.shape[1], memory[1].shape[2]
+    sampled = sampled_sensitivities_in(memory[2], b, actions.shared.samplers, columns, width)
+    return Sensitivities(actions.sensitivities, linear, sampled)
 
 
 @kernel

@@ -11,6 +11,7 @@ from ..core.forces import signal_layout as signal
 from ..core.forces.signal_breaks import NODES
 from ..core.lanes.lane_memory import CACHE_LINE
 from ..core.linear.linear_memory import linearized_rate_memory
+from ..core.linear.sampled_sensitivities import sampled_sensitivities_memory
 from ..core.loops import constraint_layout as closure
 from ..core.methods.adaptive_methods import memory_of_method, rates_of_step
 from ..core.motion.event_values import event_rows
@@ -97,7 +98,11 @@ def actions_memory(topology, tables, state_size, actions, width, dtype, blocks):
     if actions.sensitivities is not None:
         results = max(results, n * int(actions.shared.functions[FUNCTION_COUNT].max(initial=0)))
         rows_of_state = 2 * n + actions.integrals
-        of_sensitivities = linearized_rate_memory(n, tables, actions.integrals, rows_of_state, width, dtype, blocks)
+        columns = actions.sensitivities.columns.shape[1]
+        of_sensitivities = (
+            *linearized_rate_memory(n, tables, actions.integrals, rows_of_state, width, dtype, blocks),
+            sampled_sensitivities_memory(samplers, columns, width, dtype, blocks),
+        )
     if samplers is not None:
         of_numbers, of_times, of_counts = sampler_sizes(samplers, n, state_size, width)
         of_samplers = (

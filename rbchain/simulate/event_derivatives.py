@@ -27,7 +27,8 @@ from .event_slopes import bend_of_function, dof_of_event, slopes_of_function, va
 from .preparation import Prepared
 from .request import Request
 from .results import tau_and_qdd
-from .sensitivities import columns_of_states, named
+from .samplers import outputs_of_samplers
+from .sensitivities import columns_of_states, named, sensitivity_rows
 from .settings import DEFAULT_ATOL, DEFAULT_RTOL
 
 #: Tolerances of the value within which an event has no derivatives if its value turns back.
@@ -65,9 +66,10 @@ def with_derivatives(
     found = []
     for e, (event, record) in enumerate(zip(request.events, records, strict=True)):
         states = actions.records.states[:, e, : event.max_records]
-        first = request.model.nq + request.model.nv
+        first = request.model.nq + request.model.nv + prepared.integrals
+        last = first + sensitivity_rows(request.model, actions)
         occurrences = _occurrences(request, prepared, actions.records.times[:, e, : event.max_records], states, span)
-        u = columns_of_states(request.model, actions, states[..., first + prepared.integrals :])
+        u = columns_of_states(request.model, actions, states[..., first:last])
         of_t, of_state = _derivatives(request, prepared, e, occurrences, u.astype(np.float64))
         rows = np.concatenate([of_t[..., None, :], of_state], -2).astype(request.dtype)
         by_name = named(request, actions, rows.reshape(*record.t.shape, *rows.shape[2:]))
@@ -85,14 +87,19 @@ def with_derivatives(
 def _occurrences(
     request: Request, prepared: Prepared, t: np.ndarray, states: np.ndarray, span: np.ndarray
 ) -> Occurrences:
-    """Return the occurrences of one event from their times (samples, records) and states (samples, records, rows)."""
+    """Return the occurrences of one event from their times (samples, records) and states (samples, records, rows).
+
+    The last rows are the latched outputs of sampled controllers, which also act shortly before and after the event.
+    """
     model, n = request.model, request.model.nv
     q, qd, more = np.split(states[..., : model.nq + n + prepared.integrals], [model.nq, model.nq + n], -1)
-    outputs = np.zeros((*t.shape, 0))
+    channels = 0 if prepared.actions is None else outputs_of_samplers(prepared.actions)
+    outputs = np.ascontiguousarray(states[..., states.shape[-1] - channels :])
 
     def accelerations(times: np.ndarray, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         arrays = [np.ascontiguousarray(x, request.dtype) for x in (q, qd, more)]
         compute = partial(tau_and_qdd, prepared.kernel_model, prepared.actions, prepared.start.tau)
+        times = np.where(np.isfinite(times), times, 0.0)  # entries without an occurrence
         found = compute(times.reshape(*request.batch, t.shape[1]), (*arrays, outputs), request.batch)
         return found[..., n:].reshape(qd.shape).astype(np.float64)
 

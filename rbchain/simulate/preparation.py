@@ -14,6 +14,7 @@ from ..acting.flatten_drives import refuse_lags, refuse_short_lags
 from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import drive_layout as drive
+from ..core.linear.sampled_sensitivities import sampled_sensitivities_size
 from ..core.methods.settings import AdaptiveStepSettings
 from ..core.motion.sample_memory import memory_size
 from ..core.sample import tally_layout as tallies
@@ -41,7 +42,7 @@ from .request import Request
 from .results import new_contact_forces, new_outputs, outputs_of_samples
 from .rounded_times import warn_of_rounded_times
 from .samplers import refuse_samplers
-from .sensitivities import sensitivity_rows, with_sensitivities
+from .sensitivities import columns_of_sensitivities, sensitivity_rows, with_sensitivities
 from .settings import LESS_MEMORY, ExplainsMemory, refuse_contacts, refuse_events
 from .signal_columns import SIGNALS, weights_of
 
@@ -169,9 +170,7 @@ def prepare(request: Request) -> Prepared:
         interrupt=np.zeros(1, np.int64),
         record=new_record(request.dense_output, method, actions, samples, rows, dtype),
         limits=limits_to_check(model, request.forces, request.batch, dtype),
-        memory=np.empty(
-            (samples, memory_size(more_rows, None if actions is None else actions.shared.samplers, model.nv))
-        ),
+        memory=np.empty((samples, _memory_size(model, actions, more_rows))),
     )
     states, not_assembled, continuation = list(request.states), np.zeros(samples, bool), request.continuation
     if kernel_model.constraint_tables is not None and continuation is None:
@@ -200,6 +199,13 @@ def _new_states(samples: int, times: int, rows: tuple[int, ...], dtype: np.dtype
         f"there are {samples} samples and {times} saved times", f"{LESS_MEMORY}, or simulate fewer samples"
     ):
         return [np.empty((samples, times, m), dtype) for m in rows]
+
+
+def _memory_size(model: Model, actions: Actions | None, more_rows: int) -> int:
+    """Return the length of the memory of a sample whose state has `more_rows` rows after q and qd."""
+    samplers = None if actions is None else actions.shared.samplers
+    more_rows += sampled_sensitivities_size(samplers, columns_of_sensitivities(actions))
+    return int(memory_size(more_rows, samplers, model.nv))
 
 
 def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..acting.actuators import Actuator
+from ..acting.drives import PID
+from ..acting.numeric_fields import Drive
+from ..acting.sampled import Sampled
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..core.tree import sampler_layout as sampler
 from ..errors import ArgumentError
@@ -42,6 +47,40 @@ def refuse_samplers(
         )
     if not isinstance(settings, AdaptiveStepSettings):
         _refuse_stops_between_steps(actions.shared.samplers, actions.shared.numbers, settings, times)
+
+
+def outputs_of_samplers(actions: Actions) -> int:
+    """Return the number of outputs of sampled controllers."""
+    return 0 if actions.shared.samplers is None else int(actions.shared.samplers.channels.shape[1])
+
+
+def refuse_derivatives_of_samplers(drives: Sequence[Drive], remedy: str) -> None:
+    """Raise an ArgumentError for sampled controllers whose outputs have no known derivatives.
+
+    `remedy` is the last sentence of the messages.
+    """
+    sampled = [drive for drive in drives if isinstance(drive, Sampled)]
+    if not sampled:
+        return
+    for drive in sampled:
+        what = f"derivatives do not support {drive.label()}"
+        if not isinstance(drive.controller, PID):
+            raise ArgumentError(
+                f"{what}, because the derivatives of its outputs are not computed; expected a PID in Sampled. {remedy}"
+            )
+        for owner in (drive, *drive.sensors):
+            if np.any(np.asarray(owner.resolution) != 0.0):
+                of = "" if owner is drive else f" of its {type(owner).__name__}"
+                raise ArgumentError(
+                    f"{what}, because with a resolution{of}, its output changes in steps, which have no derivatives; "
+                    f"expected resolution=0. {remedy}"
+                )
+    for actuator in drives:
+        if isinstance(actuator, Actuator) and np.any(np.asarray(actuator.time_constant) != 0.0):
+            raise ArgumentError(
+                f"derivatives do not support {actuator.label()} with a time_constant together with Sampled; expected "
+                f"time_constant=0. {remedy}"
+            )
 
 
 def _refuse_stops_between_steps(

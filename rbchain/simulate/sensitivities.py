@@ -22,6 +22,7 @@ from ..model.paths import Match
 from .force_columns import PlaceOfForce, matrices_of_columns
 from .function_columns import PlaceInFunction
 from .methods import names_of
+from .samplers import outputs_of_samplers, refuse_derivatives_of_samplers
 from .sensitivity_columns import ENTRIES_OF_BODY, GRAVITY, KINDS, columns_of, dofs_of, parameters_at
 from .signal_columns import SIGNALS, Weights
 
@@ -55,6 +56,7 @@ def with_sensitivities(request: Request, actions: Actions | None, weights: Weigh
     settings = SensitivitySettings(np.ascontiguousarray(columns), int(request.control_derivative_errors))
     states = actions.records.states
     rows = states.shape[-1] + columns.shape[1] * _rows_of_column(model, actions)
+    rows += outputs_of_samplers(actions)  # latched at events
     states = np.full((*states.shape[:-1], rows), np.nan, states.dtype)
     return actions._replace(sensitivities=settings, records=actions.records._replace(states=states))
 
@@ -81,10 +83,15 @@ def _columns_of_weights(model: Model, actions: Actions, weights: Weights) -> np.
 
 def sensitivity_rows(model: Model, actions: Actions | None) -> int:
     """Return the number of rows of the state for sensitivities."""
+    return 0 if actions is None else columns_of_sensitivities(actions) * _rows_of_column(model, actions)
+
+
+def columns_of_sensitivities(actions: Actions | None) -> int:
+    """Return the number of parameters with sensitivities."""
     if actions is None or actions.sensitivities is None:
         return 0
     settings: Any = actions.sensitivities
-    return int(settings.columns.shape[1]) * _rows_of_column(model, actions)
+    return int(settings.columns.shape[1])
 
 
 def _rows_of_column(model: Model, actions: Actions) -> int:
@@ -144,10 +151,7 @@ def _refuse_unsupported(request: Request, actions: Actions) -> None:
         )
     refuse_lags("the computation of derivatives", actions.shared.drives, remedy)
     _refuse_unsupported_controllers(request, actions, remedy)
-    if actions.shared.samplers is not None:
-        raise ArgumentError(
-            f"derivatives do not support Sampled, because the derivatives of its outputs are not computed. {remedy}"
-        )
+    refuse_derivatives_of_samplers(request.drives, remedy)
     if actions.settings[setting.FUNCTIONS] > 0 and actions.settings[setting.DERIVATIVES] == 0:
         raise ArgumentError(
             "derivatives of trajectories require the derivatives of UserForces with respect to q and qd, but its "
@@ -158,7 +162,7 @@ def _refuse_unsupported(request: Request, actions: Actions) -> None:
 def _refuse_unsupported_controllers(request: Request, actions: Actions, remedy: str) -> None:
     """Raise an error for controllers with a model, if the derivatives of their forces are not computed."""
     model, drives = request.model, request.drives
-    if not actions.settings[[setting.COMPUTES, setting.COMPENSATES]].any():
+    if not actions.settings[setting.CONTROLLER_MODEL]:
         return
     of_model = [
         name

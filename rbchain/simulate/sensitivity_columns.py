@@ -154,8 +154,12 @@ def _drives_with_gains(model: Model, actions: Actions, name: str, dof: int | Non
     With `dof`, only the drive of this degree of freedom. Raises an ArgumentError if there is none, if a degree of
     freedom has several, or for "ki" if one integrates no error.
     """
-    drives = actions.shared.drives
-    found = np.flatnonzero(np.isin(drives[drive.KIND], KINDS_WITH_GAINS))
+    drives, samplers = actions.shared.drives, actions.shared.samplers
+    has_gains = np.isin(drives[drive.KIND], KINDS_WITH_GAINS)
+    is_held = drives[drive.KIND] == drive.KIND_HELD
+    if samplers is not None:
+        has_gains |= is_held & np.isin(samplers.drives[drive.KIND], KINDS_WITH_GAINS)
+    found = np.flatnonzero(has_gains)
     found = found if dof is None else found[drives[drive.DOF, found] == dof]
     found = found[np.argsort(drives[drive.DOF, found], kind="stable")]
     if not found.size:
@@ -168,7 +172,7 @@ def _drives_with_gains(model: Model, actions: Actions, name: str, dof: int | Non
             f'derivatives contains "{name}", but a degree of freedom of joints {joints} has several drives with gains; '
             "expected one PID or ComputedTorque. Add the gains of several PIDs in one"
         )
-    without = drives[drive.INTEGRAL, found] < 0
+    without = (drives[drive.INTEGRAL, found] < 0) & ~is_held[found]  # a sampled PID always integrates its error
     if name == "ki" and without.any():
         joints = joints_of_dofs(model, dofs[without])
         raise ArgumentError(

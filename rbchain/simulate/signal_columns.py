@@ -17,7 +17,7 @@ from ..acting.drive_table import new_table
 from ..acting.drives import ONE_JOINT, PID, ComputedTorque, PrescribedAcceleration, PrescribedForce
 from ..acting.flatten_drives import DERIVATIVES
 from ..acting.numeric_fields import RANDOM, SIGNAL, fields_of_kind
-from ..acting.sampled import controller_of
+from ..acting.sampled import Sampled, controller_of
 from ..acting.signal_tables import table_of
 from ..acting.signals import Signal, as_signal
 from ..core.control import drive_layout
@@ -68,14 +68,14 @@ def weights_of(model: Model, drives: Sequence[Any], given: Sequence[Any]) -> Wei
     if not isinstance(drives, (list, tuple)):  # which flatten_actions refuses
         drives = given = ()
     found = [
-        (controller_of(drive), controller_of(own))
+        (controller_of(drive), controller_of(own), isinstance(drive, Sampled))
         for drive, own in zip(drives, given, strict=True)
         if isinstance(controller_of(drive), ONE_JOINT)
     ]
-    table, columns = new_table(model, [drive for drive, _ in found])
+    table, columns = new_table(model, [drive for drive, _, _ in found])
     numbers: list[tuple[int, int, int]] = []
     signals: list[tuple[str, Signal, int]] = []
-    for (drive, own), d in zip(found, columns, strict=True):
+    for (drive, own, is_sampled), d in zip(found, columns, strict=True):
         for field in fields_of_kind(drive, SIGNAL):
             what = f"{drive.label()}: {field}"
             weights = _weights(what, getattr(drive, field), getattr(own, field))
@@ -88,6 +88,7 @@ def weights_of(model: Model, drives: Sequence[Any], given: Sequence[Any]) -> Wei
             kind = _kind_of(drive, field)
             numbers += [(kind, table[drive_layout.DOF, d], d)] * len(weights)
             order = DERIVATIVES[type(drive)] if kind == codes.BY_REFERENCE else 0
+            order = -1 if is_sampled else order  # between the instants, its signals do not act
             signals += [(what, weight, order) for weight in weights]
     rows = np.array(numbers, np.int64).reshape(-1, codes.COLUMN_SIGNAL).T
     return Weights(np.concatenate([rows, np.arange(len(signals))[None]]), signals)

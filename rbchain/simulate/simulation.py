@@ -172,18 +172,18 @@ def simulate(
     derivatives : sequence of str
         Derivatives of the trajectory to compute, with the methods "rk45", "dop853" and "rk4". `Trajectory.derivatives`
         contains the results, and `EventRecord` the derivatives of the event times. The names "q" and "qd" stand for the
-        initial state, "tau" for the constant joint forces, "kp", "ki" and "kd" for the gains of `PID` and
-        `ComputedTorque`. The name "gear_friction" stands for the gear friction of each `Actuator`. The name "signal"
-        stands for the values of the tables of `PrescribedForce` and `PrescribedAcceleration`, of the references of
-        `PID` and `ComputedTorque`, and of the feedforward of `PID`. They are in the order of the drives, of the fields
-        of a drive, and of the times. The other names are fields of the model. These are "mass", "cg", "inertia",
-        "rotor_inertia", "gear_ratio", "stiffness", "rest_position", "cubic_stiffness", "damping", "friction",
-        "static_friction" and "gravity". They require forces with known derivatives. A path, such as "link2.mass",
-        "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. The paths "NAME.stiffness", "NAME.damping" and
-        "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing` with this name, and "NAME.parameters" are
-        the parameters of the `UserForces`, which require its `parameter_derivatives`. For closed loops, "q" and
-        "qd" are the initial state before its projection onto the constraints. The tolerances of "rk45" and "dop853"
-        also apply to the derivatives, unless `rb.options(control_derivative_errors=False)` turns this off.
+        initial state, "tau" for the constant joint forces, "kp", "ki" and "kd" for the gains of `PID`, also in
+        `Sampled`, and `ComputedTorque`. The name "gear_friction" stands for the gear friction of each `Actuator`. The
+        name "signal" stands for the values of the tables of `PrescribedForce` and `PrescribedAcceleration`, of the
+        references of `PID` and `ComputedTorque`, and of the feedforward of `PID`. They are in the order of the drives,
+        of the fields of a drive, and of the times. The other names are fields of the model. These are "mass", "cg",
+        "inertia", "rotor_inertia", "gear_ratio", "stiffness", "rest_position", "cubic_stiffness", "damping",
+        "friction", "static_friction" and "gravity". They require forces with known derivatives. A path, such as
+        "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. The paths "NAME.stiffness",
+        "NAME.damping" and "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing` with this name, and
+        "NAME.parameters" are the parameters of the `UserForces`, which require its `parameter_derivatives`. For closed
+        loops, "q" and "qd" are the initial state before its projection onto the constraints. The tolerances of "rk45"
+        and "dop853" also apply to the derivatives, unless `rb.options(control_derivative_errors=False)` turns this off.
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
         extrema, integrals and crossing times within the steps. Each step takes about 40 bytes for each entry of q and

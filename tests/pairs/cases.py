@@ -25,7 +25,6 @@ OF_ROOT = ("PID with gravity compensation", "Encoder")
 MODEL_BASED = ("ComputedTorque", "PID with gravity compensation")
 LOOPS = ("closed", "geared", "compliant")
 FLOATING = ("floating", "geared", "compliant", "water")
-SAMPLED = ("Sampled", "Encoder", "Actuator")
 
 
 class Case(NamedTuple):
@@ -63,7 +62,8 @@ def documented_refusals(case):
         found |= {
             "does not compute derivatives": case.method not in ("rk45", "dop853", "rk4"),
             "derivatives do not support DryFriction": case.force in CONTACTS,
-            "derivatives do not support Sampled": case.drive in SAMPLED,
+            "with a resolution of its Encoder": case.drive == "Encoder",
+            "with a time_constant together with Sampled": case.drive == "Actuator",
         }
     return [word for word, applies in found.items() if applies]
 

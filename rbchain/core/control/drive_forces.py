@@ -2,7 +2,7 @@
 
 from ...compiling.jit import kernel, only_if
 from ..forces import signal_layout as signal
-from ..lanes.lanes import zeros_like
+from ..lanes.lanes import constant_like, zeros_like
 from ..tree import joint_layout as joint, sampler_layout as sampler, setting_layout as setting
 from ..tree.sampler_layout import actions_have_samplers, actions_have_targets
 from . import drive_layout as drive
@@ -31,7 +31,7 @@ def drive_kind(actions, i):
 )
 @kernel
 def add_integral_of_samples(d, total, gain, actions, k):
-    """Add KI times the integral of a sampled controller to its output."""
+    """Add a gain times the integral of a sampled controller to a number."""
     return total + gain * actions.sampled.integrals[d, k]
 
 
@@ -44,6 +44,14 @@ def reference(actions, s, order, d, k):
     """
     channel, value = actions.shared.samplers.targets[order, d], actions.values[s, order, k]
     return value if channel < 0 else value + actions.sampled.held[channel, k]
+
+
+@kernel
+def integral_of_error(d, block, y, k):
+    """Return the integral of the control error of drive d, in rad s or m s: a row of y, or a state of its samples."""
+    row = block.loads.actions.shared.drives[drive.INTEGRAL, d]
+    total = y[row, k] if row >= 0 else zeros_like(y[0, k])
+    return add_integral_of_samples(d, total, constant_like(y, 1.0), block.loads.actions, k)
 
 
 @kernel

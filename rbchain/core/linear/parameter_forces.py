@@ -5,11 +5,11 @@ import math
 from ...compiling.jit import kernel
 from ..control import drive_layout as drive
 from ..control.controller_derivatives import accelerates_with_input, computes_some_torques
+from ..control.drive_forces import integral_of_error
 from ..control.drive_slopes import share_of_drive, share_of_forces, slope_of_gear_friction
 from ..forces import signal_layout as signal
 from ..forces.passive import stribeck_share
 from ..lanes.lanes import constant_like, select, zeros_like
-from ..sample.rate import integral_row
 from ..spatial.storage import load9, load_motion
 from ..spatial.vectors import Force, add3, cross, rotate, scale3
 from ..tree import frame_layout as frame, parameter_layout as param
@@ -44,6 +44,7 @@ from .parameter_layout import (
     COLUMN_SIGNAL,
     INERTIAL,
     OF_ACTUATORS,
+    OF_DRIVES,
     OF_FEEDBACK,
 )
 from .parameters_between_bodies import add_force_between_bodies, force_of_dof
@@ -57,7 +58,7 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
     `columns` is (COLUMN_ROWS, count); y and `rate` are (rows, lanes).
     """
     kind, i = columns[COLUMN_KIND, column], columns[COLUMN_DOF, column]
-    if kind in (BY_POSITION, BY_VELOCITY, BY_ACCELERATION):
+    if kind in (BY_POSITION, BY_VELOCITY, BY_ACCELERATION) or acts_at_instants(block, columns, column):
         return
     if kind in INERTIAL:
         subtract_force_of_body(i, block, kind, columns[COLUMN_ENTRY, column], w, k)
@@ -78,6 +79,13 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
             add_computed_torques(block, i, change, w, k)
     else:
         w[i, k] = w[i, k] + derivative_of_passive_force(i, block, kind, y, k)
+
+
+@kernel
+def acts_at_instants(block, columns, column):
+    """Whether the parameter of a column (COLUMN_ROWS, count) acts at instants only: it is of a sampled controller."""
+    kinds, kind = block.loads.actions.shared.drives[drive.KIND], columns[COLUMN_KIND, column]
+    return kind in OF_DRIVES and kinds[columns[COLUMN_DRIVE, column]] == drive.KIND_HELD
 
 
 @kernel
@@ -142,7 +150,7 @@ def derivative_of_feedback(block, columns, column, y, k):
     if kind == BY_KD:
         return actions.values[s, signal.RATE, k] - y[block.q.shape[0] + i, k]
     if kind == BY_KI:
-        return y[integral_row(block, d), k]
+        return integral_of_error(d, block, y, k)
     gains, change = actions.shared.drives[drive.GAINS, d], actions.values[columns[COLUMN_SIGNAL, column]]
     of_error = actions.numbers[gains + drive.GAIN_KP, k] * change[signal.VALUE, k]
     return of_error + actions.numbers[gains + drive.GAIN_KD, k] * change[signal.RATE, k]

@@ -1,5 +1,7 @@
 """Columns of sensitivities: the parameters with respect to which a motion is differentiated."""
 
+from ...compiling.jit import kernel
+
 # Rows of `SensitivitySettings.columns`, with one column for each parameter. Symmetric matrices have the entries of
 # their upper triangle, row by row.
 COLUMN_KIND = 0  # one of BY_POSITION, ...
@@ -46,6 +48,21 @@ OF_BODIES = (*INERTIAL, BY_GRAVITY)
 OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD, BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_GEAR_FRICTION, BY_USER_PARAMETER)
 #: Parameters that change the acceleration that a computed torque commands, if their drive is one.
 OF_FEEDBACK = (BY_KP, BY_KI, BY_KD, BY_REFERENCE)
+#: Parameters of a drive: COLUMN_DRIVE is its column.
+OF_DRIVES = (BY_KP, BY_KI, BY_KD, BY_SIGNAL_OF_FORCE, BY_REFERENCE)
 OF_SIGNALS = (BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_ACCELERATION)
 OF_BUSHINGS = (BY_BUSHING_STIFFNESS, BY_BUSHING_DAMPING)
 BETWEEN_BODIES = (BY_SPRING_STIFFNESS, BY_SPRING_DAMPING, BY_REST_LENGTH, BY_BUSHING_STIFFNESS, BY_BUSHING_DAMPING)
+
+
+@kernel
+def rows_of_motion(block):
+    """Return the number of rows of the state before the sensitivities."""
+    linear = block.loads.actions.sensitivities.linear
+    return block.q.shape[0] + block.qd.shape[0] + linear.by_integral.shape[1]
+
+
+@kernel
+def rows_of_column(block):
+    """Return the number of rows of the state for one parameter."""
+    return 2 * block.qd.shape[0] + block.loads.actions.sensitivities.linear.by_integral.shape[1]

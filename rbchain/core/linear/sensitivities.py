@@ -51,7 +51,7 @@ from ..lanes.error_norm import norm
 from ..lanes.lanes import constant_like, full_like, zeros_like
 from ..loops import constraint_layout as closure
 from ..loops.constrained_derivatives import project_change, project_force
-from ..loops.constraint_hooks import has_constraints
+from ..loops.constraint_hooks import decide_rank, has_constraints
 from ..sample.rate import count_drives, dof_of_drive, evaluate, integral_row, moves_freely
 from ..spatial.vectors import add3, cross
 from ..tree.kinematics import move_dof
@@ -69,9 +69,16 @@ from .parameter_layout import (
     COLUMN_SIGNAL,
     OF_ACTUATORS,
     OF_BODIES,
+    rows_of_column,
+    rows_of_motion,
 )
 from .parameters_between_bodies import place_bodies
 from .parameters_of_functions import store_derivatives_of_functions
+from .sampled_sensitivities import (
+    add_changes_of_outputs,
+    begin_sampled_sensitivities,
+    has_sampled_sensitivities,
+)
 
 
 class SensitivitySettings(NamedTuple):
@@ -82,28 +89,19 @@ class SensitivitySettings(NamedTuple):
 
 
 class Sensitivities(NamedTuple):
-    """The settings, and the working memory of one block. `linear` holds the derivatives of the accelerations."""
+    """The settings, and the working memory of one block. `linear` holds the derivatives of the accelerations.
+
+    `sampled` is a SampledSensitivities, or None without sampled controllers.
+    """
 
     settings: SensitivitySettings
     linear: LinearizedRate
+    sampled: object
 
 
 def has_sensitivities(block, *_):
     """Whether a block, or its Numba type, computes sensitivities."""
     return is_given(block, "loads", "actions", "sensitivities")
-
-
-@kernel
-def rows_of_motion(block):
-    """Return the number of rows of the state before the sensitivities."""
-    linear = block.loads.actions.sensitivities.linear
-    return block.q.shape[0] + block.qd.shape[0] + linear.by_integral.shape[1]
-
-
-@kernel
-def rows_of_column(block):
-    """Return the number of rows of the state for one parameter."""
-    return 2 * block.qd.shape[0] + block.loads.actions.sensitivities.linear.by_integral.shape[1]
 
 
 # --- start ------------------------------------------------------------------------------------------------------------
@@ -127,6 +125,7 @@ def start_sensitivities(block, y, lane):
         elif columns[COLUMN_KIND, column] == BY_VELOCITY and moves_freely(block, i):
             y[first + n + i, lane] = one
         first += rows_of_column(block)
+    begin_sampled_sensitivities(block, lane)
 
 
 # --- rates ------------------------------------------------------------------------------------------------------------
@@ -159,11 +158,29 @@ def evaluate_with_sensitivities(block, y, t, rate, k):
         add_change_of_reference(block, columns, column, change, k)
         w = change[n : 2 * n]
         subtract_parameter_force(block, columns, column, y, rate, w, k)
+        add_changes_of_outputs(block, column, y, w, k)
         remove_constrained_force(block, w, k)
         subtract_state_force(block, linear, u, w, k)
         set_change_of_acceleration(block, columns, column, w, k)
         solve(linear.factors, linear.pivots, w, k)
         first += size
+
+
+def measures_closed_columns(block, *_):
+    """Whether sampled controllers of a closed loop measure a state with sensitivities."""
+    return has_constraints(block) and has_sampled_sensitivities(block)
+
+
+@only_if(measures_closed_columns)
+@routine
+def close_columns_of_start(block, y, is_new, t, rate, k):
+    """Project the columns of the initial state y at time t, s, so that sampled controllers can measure it.
+
+    `is_new` is positive in the lanes whose sample starts. y and `rate` are (rows, lanes); `rate` is scratch memory.
+    """
+    decide_rank(block, is_new, k)
+    evaluate_with_sensitivities(block, y, t, rate, k)
+    decide_rank(block, constant_like(y, 0.0), k)
 
 
 @only_if(has_constraints)
@@ -233,6 +250,13 @@ def update_motion(block, columns, y, rate, k):
             accelerate_with_joint(i, block.model, qd, qdd, block.work, k)
 
 
+@only_if(has_sampled_sensitivities, False)
+@kernel
+def has_held_changes(block):
+    """Whether latched outputs of sampled controllers depend on the parameters."""
+    return True
+
+
 @only_if(lambda block, *_: not has_constraints(block))
 @kernel
 def update_responses_of_controllers(block, columns, y, k):
@@ -240,7 +264,8 @@ def update_responses_of_controllers(block, columns, y, k):
 
     In closed loops, there are no such controllers. `columns` is (COLUMN_ROWS, count), and y (rows, lanes).
     """
-    needed, computes_some = False, computes_some_torques(block)
+    computes_some = computes_some_torques(block)
+    needed = computes_some and has_held_changes(block)
     for column in range(columns.shape[1]):
         is_of_actuator = columns[COLUMN_KIND, column] in OF_ACTUATORS
         needed = needed or (computes_some and is_of_actuator) or commands_acceleration(block, columns, column)

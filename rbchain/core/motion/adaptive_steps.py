@@ -6,7 +6,10 @@ from ...compiling.jit import kernel, only_if, routine
 from ..contacts.contact_rates import has_contact_modes
 from ..forces.signal_breaks import KNOT_JUMP, KNOT_SAME, begin_breaks, use_pieces_between_breaks
 from ..lanes.lanes import constant_like, epsilon, select
-from ..linear.sensitivities import error_norm, evaluate_with_sensitivities
+from ..linear.sensitivities import (
+    error_norm,
+    evaluate_with_sensitivities,
+)
 from ..loops.constraint_hooks import (
     decide_rank,
     has_open_loops,
@@ -31,7 +34,7 @@ from ..methods.runge_kutta import (
     shrinkage_of_step,
 )
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
-from ..sample.rate import allow_calls, evaluate, has_failed_call, record_failed_call
+from ..sample.rate import allow_calls, has_failed_call, record_failed_call
 from ..sample.records import ERROR_TO_SHORTEN
 from ..sample.status import (
     DONE,
@@ -45,10 +48,9 @@ from ..sample.status import (
     TOO_MANY_STEPS,
     USER_FUNCTION_FAILED,
 )
-from ..tree import sampler_layout as sampler
 from ..tree.kinematics import reset_quaternions
 from ..tree.layout import has_actions
-from ..tree.sampler_layout import has_samplers
+from .adaptive_controllers import hold_running_lanes, start_controllers
 from .contact_events import (
     begin_contacts,
     project_contacts,
@@ -61,7 +63,7 @@ from .event_values import interpolate_state
 from .events import NO_EVENT, begin_events, check_events, is_event_not_finite
 from .position_limits import check_limits_of_end
 from .rollout import close_end_of_step, record_sample, save_end, save_lane
-from .sampled_controllers import has_changed, run_controllers, save_held_outputs
+from .sampled_controllers import save_held_outputs
 from .saved_states import save_interpolated_states
 from .slack_springs import shorten_before_taut_springs
 from .step_inspection import clear_bounds, repeats_step
@@ -154,22 +156,6 @@ def continue_with_steps(block, stepper):
         if is_new and (starts_again(block, stepper, lane) or not stepper.clock[clocks.PROPOSED, lane] > 0.0):
             return False
     return True
-
-
-@only_if(has_samplers)
-@kernel
-def start_controllers(block, stepper, batch, k):
-    """Run the sampled controllers of new lanes that have an instant at the start."""
-    run_controllers(block, stepper, batch, False, k)
-
-
-@kernel
-def hold_running_lanes(block, stepper, held):
-    """Stop or allow the calls of user functions for the lanes whose sample has started before."""
-    for lane in range(stepper.y.shape[1]):
-        is_new = stepper.control[controls.NEW, lane] > constant_like(stepper.y, 0.0)
-        if stepper.tally[tallies.STATUS, lane] == RUNNING and not is_new:
-            allow_calls(block, not held, lane)
 
 
 @only_if(lambda block, *_: not has_contact_modes(block))
@@ -285,38 +271,6 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
     set_step(block, stepper, tableau, batch, tolerances, step, lane)
     if tally[tallies.STATUS, lane] != STOPPED:
         check_end_of_motion(block, stepper, batch, tolerances, step, lane)
-
-
-@only_if(has_samplers)
-@routine
-def run_controllers_at_stops(block, stepper, tableau, batch, tolerances, k):
-    """Run the sampled controllers of the lanes whose step has ended at a stop, and compute the rates with new outputs.
-
-    Lanes without a stop keep their rates.
-    """
-    y, y_new, rates, tally = stepper.y, stepper.y_new, stepper.rates, stepper.tally
-    if run_controllers(block, stepper, batch, False, k) == 0:
-        return
-    flags = block.loads.actions.sampled.flags
-    for lane in range(y.shape[1]):
-        if has_changed(block, lane):
-            tally[tallies.EVALUATIONS, lane] += 1
-            if has_failed_call(block, lane):
-                tally[tallies.STATUS, lane] = USER_FUNCTION_FAILED
-            elif tally[tallies.STATUS, lane] == RUNNING:
-                set_step(block, stepper, tableau, batch, tolerances, stepper.clock[clocks.PROPOSED, lane], lane)
-                restart_after_jump(block, lane)
-        elif tally[tallies.STATUS, lane] == RUNNING:
-            allow_calls(block, False, lane)
-    for j in range(y.shape[0]):
-        y_new[j, k] = y[j, k]
-    evaluate(block, y_new, stepper.control[controls.TIME, k], rates[1], k)
-    is_changed = flags[sampler.FLAG_HAS_CHANGED, k] > constant_like(y, 0.0)
-    for j in range(y.shape[0]):
-        rates[0, j, k] = select(is_changed, rates[1, j, k], rates[0, j, k])
-    for lane in range(y.shape[1]):
-        if tally[tallies.STATUS, lane] == RUNNING and not has_changed(block, lane):
-            allow_calls(block, True, lane)
 
 
 @only_if(has_actions)

@@ -11,6 +11,7 @@ from ..lanes.lanes import constant_like, epsilon
 from ..methods.runge_kutta import nan_unless_in_range
 from ..sample import clock_layout as clocks, tally_layout as tallies
 from ..tree.layout import CALLS_ALLOWED, has_actions
+from ..tree.sampler_layout import has_samplers
 from .event_contacts import begin_at_contacts, update_distance_at_contacts, value_at_contacts
 from .event_places import list_places
 from .event_values import (
@@ -102,6 +103,15 @@ def record_event(e, block, stepper, tableau, records, theta, lane):
         records.times[sample, e, slot] = time_within_step(stepper, theta, lane)
         for j in range(stepper.y.shape[0]):
             records.states[sample, e, slot, j] = stepper.change[j, lane]
+        record_held_outputs(block, records.states[sample, e, slot], stepper.y.shape[0], lane)
+
+
+@only_if(has_samplers)
+@kernel
+def record_held_outputs(block, numbers, first, lane):
+    """Copy the latched outputs of sampled controllers to numbers[first:], if there is place for them."""
+    for j in range(first, numbers.shape[0]):
+        numbers[j] = block.loads.actions.sampled.held[j - first, lane]
 
 
 @kernel

@@ -10,7 +10,12 @@ from ..control import drive_layout as drive
 from ..control.drive_slopes import store_stiffness_and_damping, use_mean_slopes_of_gears
 from ..lanes.lanes import any_lane, constant_like
 from ..linear.parameters_between_bodies import has_forces_between_bodies
-from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
+from ..linear.sensitivities import (
+    close_columns_of_start,
+    evaluate_with_sensitivities,
+    has_sensitivities,
+    measures_closed_columns,
+)
 from ..loops.constraint_hooks import (
     decide_rank,
     has_constraints,
@@ -160,6 +165,14 @@ def end_lanes_if_too_stiff(block, stepper, batch, t, h, k):
             is_running = stepper.tally[tallies.STATUS, lane] == RUNNING and not has_failed_call(block, lane)
             if is_running and is_too_stiff(block, h, lane):
                 end_sample(block, stepper, batch, TOO_STIFF, t, stepper.y, lane)
+
+
+@only_if(measures_closed_columns)
+@kernel
+def close_columns_of_block(block, stepper, k):
+    """Project the columns of all samples at their start, before sampled controllers measure them."""
+    is_new, t = constant_like(stepper.y, 1.0), stepper.control[controls.TIME, k]
+    close_columns_of_start(block, stepper.y, is_new, t, stepper.rates[0], k)
 
 
 @only_if(has_samplers, False)

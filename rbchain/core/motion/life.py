@@ -26,18 +26,18 @@ from ..methods.settings import AdaptiveStepSettings
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.rate import allow_calls
 from ..sample.status import DONE, IDLE, RUNNING, WAITING
+from .adaptive_controllers import run_controllers_at_stops
 from .adaptive_steps import (
     accept_or_reject_step,
     compute_trial_step,
     end_lane,
     park_lane,
     restart_after_breaks,
-    run_controllers_at_stops,
     start_new_lanes,
 )
 from .contact_events import restart_lane
 from .fixed_methods import accept_step, inspect_step, start_motion, take_step
-from .fixed_steps import end_block, run_controllers_of_block, set_time_of_rate, start_interval
+from .fixed_steps import close_columns_of_block, end_block, run_controllers_of_block, set_time_of_rate, start_interval
 from .rollout import start_sample
 from .saved_states import accept_steps
 from .waiting import (
@@ -150,6 +150,7 @@ def integrate_block(block, stepper, settings, batch, span, k):
         resume_block(block, stepper, batch)
     else:
         start_lanes(block, stepper, batch, span)
+        close_columns_of_block(block, stepper, k)
     start, restarts = stepper.clock[clocks.T, 0], True
     while slot < times.shape[0] and times[slot] <= start:
         slot += 1

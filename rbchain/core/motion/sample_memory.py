@@ -1,8 +1,8 @@
 """Memory of a sample between two calls: everything on which its motion depends besides state and parameters.
 
 A call writes it at the end of each sample, and a later call continues with it. Each sample has one row of numbers: the
-time of its first rate, the other rows of its state, and the state of its sampled controllers. Methods with adaptive
-steps also keep the length of the next step and the error of the last one.
+time of its first rate, the other rows of its state, and the state of its sampled controllers with its derivatives.
+Methods with adaptive steps also keep the length of the next step and the error of the last one.
 """
 
 import math
@@ -12,6 +12,7 @@ import numpy as np
 from ...compiling.jit import kernel, only_if
 from ..control.actuators import has_actuators, restart_lags
 from ..lanes.lanes import constant_like
+from ..linear.sampled_sensitivities import has_sampled_sensitivities
 from ..sample import clock_layout as clocks
 from ..tree import joint_layout as joint, sampler_layout as sampler
 from ..tree.layout import sample_entry
@@ -24,7 +25,10 @@ FIRST_ROW_OF_STATE = 3
 
 
 def memory_size(rows, samplers, n):
-    """Return the length of the memory of a sample with `rows` more rows of the state and n dofs."""
+    """Return the length of the memory of a sample with n dofs.
+
+    `rows` are the other rows of its state, and the numbers of its `sampled_sensitivities_size`.
+    """
     size = FIRST_ROW_OF_STATE + rows
     if samplers is None:
         return size
@@ -71,7 +75,8 @@ def recall_memory(block, stepper, start, sample, lane):
     stepper.clock[clocks.PREVIOUS_ERROR, lane] = numbers[LAST_ERROR]
     for j in range(first, y.shape[0]):
         y[j, lane] = constant_like(y, numbers[FIRST_ROW_OF_STATE + j - first])
-    exchange_samplers(block, numbers, FIRST_ROW_OF_STATE + y.shape[0] - first, True, lane)
+    at = exchange_sampled_sensitivities(block, numbers, FIRST_ROW_OF_STATE + y.shape[0] - first, True, lane)
+    exchange_samplers(block, numbers, at, True, lane)
     restart_lags_of_new_forces(block, stepper.clock[clocks.T, lane], start, sample, lane)
 
 
@@ -84,7 +89,26 @@ def record_memory(block, stepper, memory, sample, lane):
     numbers[LAST_ERROR] = stepper.clock[clocks.PREVIOUS_ERROR, lane]
     for j in range(first, y.shape[0]):
         numbers[FIRST_ROW_OF_STATE + j - first] = y[j, lane]
-    exchange_samplers(block, numbers, FIRST_ROW_OF_STATE + y.shape[0] - first, False, lane)
+    at = exchange_sampled_sensitivities(block, numbers, FIRST_ROW_OF_STATE + y.shape[0] - first, False, lane)
+    exchange_samplers(block, numbers, at, False, lane)
+
+
+@only_if(has_sampled_sensitivities, otherwise=lambda block, numbers, at, recalls, lane: at)
+@kernel
+def exchange_sampled_sensitivities(block, numbers, at, recalls, lane):
+    """Copy the derivatives of sampled controllers of a lane from numbers[at:] if `recalls`, else to these numbers.
+
+    `numbers` (m,) is the memory of one sample. Returns the index of the number after the copied ones.
+    """
+    sampled = block.loads.actions.sensitivities.sampled
+    for column in range(sampled.held.shape[0]):
+        at = exchange(sampled.held[column], numbers, at, recalls, lane)
+        at = exchange(sampled.computed[column], numbers, at, recalls, lane)
+        for slot in range(sampled.queue.shape[1]):
+            at = exchange(sampled.queue[column, slot], numbers, at, recalls, lane)
+        at = exchange(sampled.integrals[column], numbers, at, recalls, lane)
+        at = exchange(sampled.positions[column], numbers, at, recalls, lane)
+    return at
 
 
 @only_if(has_samplers)

@@ -18,19 +18,24 @@ from ..control.sampler_clocks import (
     is_measurement_due,
     is_reached,
     set_next_stop,
-    set_time_of_signals,
 )
 from ..control.user_calls import call_user_forces
 from ..forces import signal_layout as signal
 from ..forces.signals import evaluate_signals
-from ..lanes.lanes import any_lane, constant_like, floor, select
-from ..lanes.random_numbers import two_normals
+from ..lanes.lanes import constant_like, select
+from ..linear.sampled_sensitivities import (
+    differentiate_gravity_of_group,
+    differentiate_output,
+    enqueue_changes,
+    hold_changes,
+    keep_measured_changes,
+)
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
-from ..sample.rate import set_prescribed_states
 from ..sample.status import DONE, RUNNING
 from ..tree import joint_layout as joint, sampler_layout as sampler, setting_layout as setting
 from ..tree.layout import CALLS_ALLOWED, apply_gravity
 from ..tree.sampler_layout import actions_have_limits, has_batch_calls, has_samplers
+from .measurements import is_due, measure_lanes, rounded
 
 
 @routine
@@ -52,7 +57,7 @@ def run_controllers(block, stepper, batch, with_ended_samples, k):
             sampled.flags[sampler.FLAG_IS_DUE, lane] = constant_like(sampled.flags, 0.0)
             if (with_ended_samples or status in (RUNNING, DONE)) and is_reached(sampled.stops[g, lane], t):
                 sampled.flags[sampler.FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 1.0)
-                hold_due_outputs(actions, g, t, lane)
+                hold_outputs(actions, g, t, lane)
                 if is_measurement_due(actions, g, t, lane):
                     sampled.flags[sampler.FLAG_IS_DUE, lane] = constant_like(sampled.flags, 1.0)
                     due += 1
@@ -60,7 +65,7 @@ def run_controllers(block, stepper, batch, with_ended_samples, k):
             set_outputs(block, stepper, g, k)
         for lane in range(width):
             if has_changed(block, lane) and is_reached(sampled.stops[g, lane], stepper.clock[clocks.T, lane]):
-                hold_due_outputs(actions, g, stepper.clock[clocks.T, lane], lane)
+                hold_outputs(actions, g, stepper.clock[clocks.T, lane], lane)
                 set_next_stop(actions, g, lane)
     for lane in range(width):
         if has_changed(block, lane):
@@ -70,17 +75,18 @@ def run_controllers(block, stepper, batch, with_ended_samples, k):
 
 
 @kernel
+def hold_outputs(actions, g, t, lane):
+    """Latch the outputs of a group that are due at time t, s, or before, and their derivatives."""
+    before = actions.sampled.counts[sampler.COUNT_ACTING, g, lane]
+    hold_due_outputs(actions, g, t, lane)
+    hold_changes(actions, g, before, lane)
+
+
+@kernel
 def has_changed(block, lane):
     """Whether the controllers of a lane have had a stop."""
     flags = block.loads.actions.sampled.flags
     return flags[sampler.FLAG_HAS_CHANGED, lane] > constant_like(flags, 0.0)
-
-
-@kernel
-def is_due(block, k):
-    """Whether the current group computes outputs for a lane, or for each of the lanes k."""
-    flags = block.loads.actions.sampled.flags
-    return flags[sampler.FLAG_IS_DUE, k] > constant_like(flags, 0.0)
 
 
 @routine
@@ -93,9 +99,13 @@ def compute_outputs(block, stepper, g, k):
     add_errors(block, g, k)
     run_sweeps_of_group(block, g, k)
     compute_needs(block, g, k)
+    differentiate_gravity_of_group(block, g, k)
     for d in range(samplers.drives.shape[1]):
         if samplers.channels[sampler.CHANNEL_GROUP, d] == g:
-            set_output(actions, g, d, float(output_of_controller(d, block, k)), is_due(block, k), k)
+            force, due = force_of_controller(d, block, k), is_due(block, k)
+            differentiate_output(block, stepper.y, g, d, force, due, k)
+            set_output(actions, g, d, float(limited_force(d, actions, force, k)), due, k)
+    keep_measured_changes(block, stepper.y, g, is_due(block, k), k)
     for lane in range(stepper.y.shape[1]):
         if is_due(block, lane):
             if not calls_function or call_sampled_function(actions, g, nq, n, lane):
@@ -141,98 +151,6 @@ set_outputs = choose(has_batch_calls, set_outputs_of_batch, compute_outputs)
 
 
 @kernel
-def measure_lanes(block, stepper, g, k):
-    """Measure the state in the lanes with FLAG_IS_DUE, and set the time of their signals to their instants, s.
-
-    Writes `SamplerMemory.measured` (rows of the state, lanes).
-    """
-    actions, y = block.loads.actions, block.loads.actions.sampled.measured
-    for j in range(y.shape[0]):
-        y[j, k] = stepper.y[j, k]
-    set_prescribed_states(block, y, stepper.control[controls.TIME, k], k)
-    for lane in range(stepper.y.shape[1]):
-        actions.time[0, lane] = stepper.control[controls.TIME, lane]
-        if is_due(block, lane):
-            set_time_of_signals(actions, g, lane)
-    measure(block, g, k)
-
-
-@kernel
-def measure(block, g, k):
-    """Replace `SamplerMemory.measured` by the measurements of the sensors of a group, in the lanes with FLAG_IS_DUE."""
-    groups = block.loads.actions.shared.samplers.groups
-    first = groups[sampler.GROUP_FIRST_SENSOR, g]
-    last = first + groups[sampler.GROUP_SENSOR_COUNT, g]
-    for s in range(first, last):
-        compute_noise_of_sensor(block, g, s, k)
-    for s in range(first, last):
-        measure_by_sensor(block, g, s, k)
-
-
-@kernel
-def measure_by_sensor(block, g, s, k):
-    """Replace rows of `SamplerMemory.measured` by the measurement of sensor s, in the lanes with FLAG_IS_DUE.
-
-    The rows are a position or velocity, rad, m, rad/s or m/s, and the velocity from its differences, if there is one.
-    """
-    actions = block.loads.actions
-    sampled, samplers, due = actions.sampled, actions.shared.samplers, is_due(block, k)
-    y, row, at, velocity = (
-        sampled.measured,
-        samplers.sensors[sampler.SENSOR_ROW, s],
-        samplers.sensors[sampler.SENSOR_NUMBERS, s],
-        samplers.sensors[sampler.SENSOR_DIFFERENCE, s],
-    )
-    resolution, bias = float(actions.numbers[at, k]), float(actions.numbers[at + 1, k])
-    value = rounded(float(y[row, k]) + bias + sampled.noise[s, k], resolution)
-    if velocity >= 0:
-        previous, period = float(sampled.positions[s, k]), samplers.clocks[sampler.CLOCK_PERIOD, g]
-        is_known = abs(previous) >= 0.0  # it is NaN before the first measurement
-        difference = select(is_known, (value - previous) / period, 0.0)
-        y[velocity, k] = select(due, constant_like(y, difference), y[velocity, k])
-        sampled.positions[s, k] = select(due, constant_like(y, value), sampled.positions[s, k])
-    y[row, k] = select(due, constant_like(y, value), y[row, k])
-
-
-@kernel
-def compute_noise_of_sensor(block, g, s, k):
-    """Compute the noise of sensor s for the next instant of group g, in the lanes with FLAG_IS_DUE.
-
-    The noise has the unit of the row that the sensor measures.
-    """
-    sampled, sensors = block.loads.actions.sampled, block.loads.actions.shared.samplers.sensors
-    deviation = sampled.deviations[s, k]
-    has_noise = is_due(block, k) & (deviation != 0.0)
-    if any_lane(has_noise):
-        set_to_normals(
-            sampled.noise[s],
-            sensors[sampler.SENSOR_SEED, s],
-            sampled.sample_numbers[s],
-            sensors[sampler.SENSOR_CHANNEL, s],
-            sampled.counts[sampler.COUNT_NEXT, g],
-        )
-    sampled.noise[s, k] = select(has_noise, deviation * sampled.noise[s, k], 0.0)
-
-
-@routine
-def set_to_normals(numbers, seed, samples, channel, instants):
-    """Set `numbers` (lanes,) to the standard normal numbers of samples. The compiler vectorizes this loop.
-
-    `samples` and `instants` (lanes,) are the numbers of the samples in the generator and the indices of the instants.
-    """
-    for lane in range(numbers.shape[0]):
-        numbers[lane] = two_normals(int(seed), int(samples[lane]), int(channel), int(instants[lane]))[0]
-
-
-@kernel
-def rounded(value, resolution):
-    """Return the multiple of the resolution that is closest to a value; the value if the resolution is zero."""
-    is_rounded = resolution > 0.0
-    unit = select(is_rounded, resolution, 1.0)
-    return select(is_rounded, unit * floor(value / unit + 0.5), value)
-
-
-@kernel
 def add_errors(block, g, k):
     """Add the errors of the controllers of a group, times the period, to their integrals, if FLAG_IS_DUE is set.
 
@@ -274,8 +192,8 @@ def run_sweeps_of_group(block, g, k):
 
 
 @kernel
-def output_of_controller(d, block, k):
-    """Compute the output of the sampled controller of drive d, N m or N, clipped to its limit."""
+def force_of_controller(d, block, k):
+    """Compute the output of the sampled controller of drive d before its limits, N m or N."""
     actions, drives = block.loads.actions, block.loads.actions.shared.samplers.drives
     i = drives[drive.DOF, d]
     if drives[drive.KIND, d] == drive.KIND_COMPUTED_TORQUE:
@@ -286,7 +204,13 @@ def output_of_controller(d, block, k):
             force = force + actions.values[drives[drive.FEEDFORWARD, d], signal.VALUE, k]
     if drives[drive.COMPENSATES_GRAVITY, d] == 1:
         force = force + actions.joints[joint.GRAVITY_FORCE, i, k]
-    limit = actions.numbers[drives[drive.GAINS, d] + drive.GAIN_LIMIT, k]
+    return force
+
+
+@kernel
+def limited_force(d, actions, force, k):
+    """Clip the output of the sampled controller of drive d to its limit, N m or N."""
+    limit = actions.numbers[actions.shared.samplers.drives[drive.GAINS, d] + drive.GAIN_LIMIT, k]
     return min(max(force, -limit), limit)
 
 
@@ -325,6 +249,7 @@ def enqueue_outputs(actions, g, lane):
     for c in range(channels.shape[1]):
         if channels[sampler.CHANNEL_GROUP, c] == g:
             sampled.queue[slot, c, lane] = sampled.computed[c, lane]
+    enqueue_changes(actions, g, slot, lane)
 
 
 @kernel

@@ -14,7 +14,7 @@ from ..sample.status import DONE, NOT_STARTED, RUNNING, WAITING
 from ..tree import sampler_layout as sampler
 from ..tree.layout import set_sample_parameters
 from ..tree.sampler_layout import has_batch_calls
-from .sampled_controllers import is_due, measure_lanes
+from .measurements import is_due, measure_lanes
 
 
 @kernel
