@@ -122,7 +122,7 @@ def ratio(records, problem, task, name):
 
 def quantity(seconds):
     """Format a time with a suitable unit."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds * 1e9:.3g} ns"
@@ -154,8 +154,8 @@ def spread(records):
     compared = [r for r in records if "difference" in r and "float32" not in r["who"]]
     worst = max(compared, key=lambda r: r["difference"])
     return (
-        f"The interquartile range of a time is {np.median(wide):.0%} of its median. "
-        f"The largest relative difference of a result from rbchain is {worst['difference']:.0e} "
+        f"The interquartile range of the times is typically {np.median(wide):.0%} of their median. The results of a "
+        f"program differ from rbchain's by at most {worst['difference']:.0e} of the largest entry "
         f"({worst['who']}: {worst['task']}, {worst['problem']})."
     )
 
@@ -184,7 +184,11 @@ def in_batches(records):
         mine = {r["batch"]: r["seconds"] for r in records if (r["who"], r["threads"]) == (name, threads)}
         cells = [quantity(mine[size]) if size in mine else "" for size in sizes]
         lines.append(f"| {name} | {threads} | " + " | ".join(cells) + " |")
-    lines += ["", "Time of one call from 1,024 samples on, as a power of the batch size:", ""]
+    lines += [
+        "",
+        "From 1,024 samples, the time of one call is proportional to a power of the batch size. The exponent is:",
+        "",
+    ]
     for name in dict.fromkeys(record["who"] for record in records):
         mine = [r for r in records if r["who"] == name and r["threads"] == 1 and r["batch"] >= 1024]
         if len(mine) > 2:
@@ -195,7 +199,10 @@ def in_batches(records):
     if len(ours) > 1:
         count = max(ours)
         share = np.log(ours[1] / ours[count]) / np.log(count)
-        lines += ["", f"From 1 to {count} threads, rbchain's time for {most:,} samples falls as threads^-{share:.2f}."]
+        lines += [
+            "",
+            f"From 1 to {count} threads, rbchain's time for {most:,} samples is proportional to threads^-{share:.2f}.",
+        ]
     return lines
 
 
@@ -206,7 +213,7 @@ def ahead(records):
         of = [r for r in records if r["problem"] == problem and r["error"] > 0]
         lines += [
             "",
-            f"*{problem}*: multiples of rbchain's time at the same error, each with its faster method",
+            f"*{problem}*: multiples of rbchain's time at the same error, each program with its faster method",
             "",
         ]
         levels = [10.0**-e for e in range(3, 11)]
@@ -242,9 +249,9 @@ def write(kept, folder):
     lines = [
         "# Results of the race",
         "",
-        "`python benchmarks/race.py` measured these times per sample. `ports/README.md` describes the programs.",
-        "Their runs were interleaved on one core, unless a table states the number of threads. Times are medians.",
-        "Numbers in brackets are multiples of the time of rbchain. Slow programs computed fewer samples.",
+        "`python benchmarks/race.py` measured these times per sample. `ports/README.md` describes the ports.",
+        "The runs of all programs were interleaved on one core, unless a table states the number of threads. The",
+        "times are medians. Figures in brackets are multiples of rbchain's time. Slow programs computed fewer samples.",
         "",
         "<!-- tables -->",
     ]
