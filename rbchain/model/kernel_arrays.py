@@ -1,4 +1,4 @@
-"""KernelArrays: the arrays of a mechanism that a driver needs besides a state, its frames, and its inertia."""
+"""KernelArrays: the arrays of a mechanism that a driver needs besides a state, and its frames."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ from ..common.real_arrays import FLOAT64, excerpt
 from ..core.loops.constraint_layout import ConstraintTables
 from ..core.tree.layout import TOPOLOGY_PASSIVE, Variation
 from ..errors import ArgumentError, ModelError, UnknownNameError
-from .added_inertias import with_added_inertias
 from .constraint_tables import row_counts_of, tables_of
 from .description import VARIABLE_FIELDS, WATER_FIELDS, Description, Frame, is_in_water
-from .determined import undetermined_dofs
 from .editing import check_joints
-from .massless import INERTIAL_FIELDS, OwnInertia, bodies_of_dofs, dofs_without_inertia, own_inertia, remedies
 from .parameters import Known, batch_shape_of, rotated_axes
 from .pose import Pose, vector3
 from .precision import parameters_and_variation
@@ -27,7 +24,6 @@ from .topology import PASSIVE_CODES, dofs_of, topology_of
 
 #: The fields that the topology depends on.
 FIELDS_OF_TOPOLOGY = (*(field for fields in PASSIVE_CODES.values() for field in fields), *WATER_FIELDS)
-FIELDS_OF_OWN_INERTIA = tuple(field for field in INERTIAL_FIELDS if field != "mass")
 #: The point of a frame in `Model.jacobian` if none is given, m.
 ORIGIN = (0.0, 0.0, 0.0)
 
@@ -64,10 +60,10 @@ class KernelArrays:
         Number of equations of all constraints; 0 for an open chain.
     """
 
-    def __init__(self, description: Description, similar: KernelArrays | None = None) -> None:
+    def __init__(self, description: Description, similar: Self | None = None) -> None:
         origin = None if similar is None else similar.similar or similar
         self.description = description
-        self.similar: KernelArrays | None = None if origin is None or origin.batch_shape else origin
+        self.similar: Self | None = None if origin is None or origin.batch_shape else origin
         self._differing = frozenset(VARIABLE_FIELDS)
         if self.similar is not None:
             self._differing = _differing_fields(description, self.similar.description)
@@ -85,7 +81,7 @@ class KernelArrays:
         for field in ("parent", "dof_counts", "limits", *self._differing):
             getattr(description, field).flags.writeable = False
 
-    def _similar_with_equal(self, fields: Collection[str]) -> KernelArrays | None:
+    def _similar_with_equal(self, fields: Collection[str]) -> Self | None:
         """Return the similar model if it has the same values of these fields, else None."""
         return self.similar if self._differing.isdisjoint(fields) else None
 
@@ -262,141 +258,8 @@ class KernelArrays:
         place = frame.pose.rotation @ point + frame.pose.translation
         return self.nv if frame.body < 0 else int(self.dofs.last[frame.body]), place
 
-    # --- inertia ------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def dofs_of_tree_without_inertia(self) -> np.ndarray:
-        """The result of `dofs_without_inertia`, for an open tree without the constraints."""
-        same = self._similar_with_equal(INERTIAL_FIELDS)
-        if same is not None:
-            return same.dofs_of_tree_without_inertia
-        same = self._similar_with_equal(FIELDS_OF_OWN_INERTIA)
-        return dofs_without_inertia(self.description, own=None if same is None else same.own_inertia_of_bodies)
-
-    @cached_property
-    def own_inertia_of_bodies(self) -> OwnInertia:
-        """The result of `own_inertia`."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return own_inertia(self.description)
-
-    @cached_property
-    def _dofs_without_inertia(self) -> np.ndarray:
-        return self._undetermined(None, None)
-
-    def _undetermined(self, held: np.ndarray | None, resisted: np.ndarray | None) -> np.ndarray:
-        """Return the degrees of freedom (samples, nv) whose accelerations inertia and constraints do not determine."""
-        free = self.dofs_of_tree_without_inertia
-        if (held is not None or resisted is not None) and free.any():
-            free = dofs_without_inertia(self.description, held, resisted)
-        if not (self.description.constraints and free.any()):
-            return free
-        nothing = np.zeros(self.nv, bool)
-        held, resisted = (nothing if given is None else given for given in (held, resisted))
-        return undetermined_dofs(self.description, free, held, resisted)
-
-    @cached_property
-    def has_inertia(self) -> bool:
-        """Whether inertia and constraints determine all accelerations, in every sample."""
-        return not self._dofs_without_inertia.any()
-
-    @cached_property
-    def bodies_without_inertia(self) -> tuple[str, ...]:
-        """Names of the bodies whose accelerations inertia and constraints do not determine, in every sample."""
-        free = self._dofs_without_inertia
-        return bodies_of_dofs(self.description, free[0]) if len(free) and free.any(-1).all() else ()
-
-    def samples_without_inertia(
-        self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Find the samples in which inertia and constraints do not determine all accelerations.
-
-        Parameters
-        ----------
-        what : str
-            The function that needs the accelerations, for the message.
-        held : (nv,) array of bool, optional
-            Degrees of freedom whose accelerations are prescribed.
-        resisted : (nv,) or (samples, nv) array of bool, optional
-            Degrees of freedom that a spring or damper resists as inertia does.
-
-        Returns
-        -------
-        (*batch_shape) array of bool
-
-        Raises
-        ------
-        ModelError
-            If the accelerations are determined in none of the samples.
-        """
-        free = self._dofs_without_inertia if held is None and resisted is None else self._undetermined(held, resisted)
-        _checked(free, what, self)
-        return _of_samples(free, self.batch_shape)
-
-    def with_inertia(self, what: str) -> Self:
-        """Return the model for a function that divides by the inertia of the tree.
-
-        Samples without inertia have rotors of NaN, which make them fail. Otherwise, round-off could be taken for their
-        inertia. Raises a ModelError if no sample has inertia.
-        """
-        _checked(self.dofs_of_tree_without_inertia, what, self)
-        return self._failing_in_tree
-
-    @cached_property
-    def _failing_in_tree(self) -> Self:
-        return self._failing_where(_of_samples(self.dofs_of_tree_without_inertia, self.batch_shape))
-
-    def for_dynamics(self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None) -> Self:
-        """Return the model for the dynamics, in which samples with undetermined accelerations fail.
-
-        With closed loops, constraints may determine the accelerations of massless bodies, and the light degrees of
-        freedom have added inertias. Parameters and errors are the same as for `samples_without_inertia`.
-        """
-        if self.has_inertia:
-            return self.with_added_inertias
-        without = self.samples_without_inertia(what, held, resisted)
-        if held is None and resisted is None:
-            return self._failing_in_dynamics
-        return self._failing_where(without).with_added_inertias
-
-    @cached_property
-    def with_added_inertias(self) -> Self:
-        """The model with the added inertias of its closed loops; itself if there are none."""
-        if not self.description.constraints:
-            return self
-        changed, of_float32 = (with_added_inertias(self.description, name) for name in ("float64", "float32"))
-        if changed is None or of_float32 is None:
-            return self
-        model = type(self)(changed)
-        model.of_float32 = of_float32
-        return model
-
-    @cached_property
-    def _failing_in_dynamics(self) -> Self:
-        failing = self._failing_where(_of_samples(self._dofs_without_inertia, self.batch_shape))
-        return failing.with_added_inertias
-
-    def _failing_where(self, samples: np.ndarray) -> Self:
-        """Return the model in which these samples (*batch_shape) have rotors of NaN; itself if there are none."""
-        if not samples.any():
-            return self
-        rotors = np.where(samples[..., None], np.nan, self.description.rotor_inertia)
-        return type(self)(self.description.replaced({"rotor_inertia": rotors}), self)
-
 
 def _differing_fields(description: Description, other: Description) -> frozenset[str]:
     """Return the names of the fields in which two descriptions have different arrays."""
     ours, theirs = vars(description), vars(other)
     return frozenset(name for name in VARIABLE_FIELDS if ours[name] is not theirs[name])
-
-
-def _of_samples(free: np.ndarray, batch_shape: tuple[int, ...]) -> np.ndarray:
-    """Return which samples (*batch_shape) have a degree of freedom `free`, (samples, nv); (1, nv) for equal samples."""
-    without = np.asarray(free.any(-1))
-    return np.broadcast_to(without[0], batch_shape) if len(without) == 1 else without.reshape(batch_shape)
-
-
-def _checked(free: np.ndarray, what: str, model: KernelArrays) -> None:
-    """Raise an error if all samples have a degree of freedom `free` (samples, nv); `what` needs accelerations."""
-    if len(free) and free.any(-1).all():
-        found = remedies(model.description.name, bodies_of_dofs(model.description, free[0]))
-        raise ModelError(f"{what}: {found}. Kinematics and inverse dynamics work without inertia")

@@ -20,7 +20,7 @@ from ..drivers import closed_chains, dynamics, threads
 from ..drivers.blocks import memory_size
 from .arguments import FLOAT64, StateArguments, check_out
 from .description import Description, indexed
-from .kernel_arrays import KernelArrays
+from .determinable import Determinable
 
 #: Single calls with at most this number of rows of result and scratch take at most about 1 ms. They keep Python's
 #: global lock.
@@ -42,13 +42,13 @@ class SingleCalls(dict[Callable[..., Any], Callable[..., np.ndarray | None]]):
         return _no_result
 
 
-class KernelModel(KernelArrays):
+class KernelModel(Determinable):
     """A mechanism with the arguments that drivers need besides states.
 
     Attributes
     ----------
     state_arguments : StateArguments
-        The checks of the states of this model. `KernelArrays` describes all other attributes.
+        The checks of the states of this model. `KernelArrays` and `Determinable` describe the others.
     spare_memory : dict
         Working memory by its use: for `compute`, by the size of a number, the lanes and the rows. Similar models
         share it.
@@ -56,7 +56,7 @@ class KernelModel(KernelArrays):
         The functions that compute single states.
     """
 
-    def __init__(self, description: Description, similar: KernelArrays | None = None) -> None:
+    def __init__(self, description: Description, similar: KernelModel | None = None) -> None:
         super().__init__(description, similar)
         self.state_arguments = StateArguments(description, self.dofs, self.batch_shape)
         self._shared = self.batch_shape == ()
