@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 
+#: The properties of a contact, as other packages call them.
+MATERIAL = {"mu": "friction", "friction_coefficient": "friction", "cor": "restitution", "bounce": "restitution"}
+
+
 class BodyContact(Force):
     """Base class of the contacts of two bodies, or of a body and the world.
 

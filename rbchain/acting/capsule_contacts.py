@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from ..core.contacts.contact_shapes import CAPSULES
 from ..model.pose import Pose
+from .body_contacts import MATERIAL
 from .flatten_between_bodies import bodies_at_ends
 from .numeric_fields import LARGEST, NumericField
 from .packing import SampleNumbers
-from .sphere_contacts import MATERIAL, SphereSphereContact
+from .sphere_contacts import SphereSphereContact
 
 if TYPE_CHECKING:
     from ..facade.model import Model

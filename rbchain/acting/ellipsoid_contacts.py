@@ -12,17 +12,17 @@ from ..common.real_arrays import excerpt
 from ..core.contacts.contact_shapes import ELLIPSOID_PLANE
 from ..core.contacts.ellipsoid_plane import THINNEST
 from ..errors import ArgumentError
-from .body_contacts import BodyContact
+from .body_contacts import MATERIAL
 from .numeric_fields import LARGEST, LARGEST_FLOAT32, NumericField
 from .packing import SampleNumbers
-from .sphere_contacts import MATERIAL, add_plane, check_plane_normal, height_above_plane, moving_frame
+from .plane_contacts import PLANE_FIELDS, PlaneContact
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
 
 @dataclass(frozen=True, eq=False)
-class EllipsoidContact(BodyContact):
+class EllipsoidContact(PlaneContact):
     """Contact of an ellipsoid on a body, or of the rim of a disk, with a fixed plane.
 
     Parameters
@@ -74,10 +74,7 @@ class EllipsoidContact(BodyContact):
     numeric_fields: ClassVar = (
         NumericField("point", "m", -LARGEST, LARGEST, (3,)),
         NumericField("semi_axes", "m", -LARGEST_FLOAT32, LARGEST_FLOAT32, (3, 3)),
-        NumericField("plane_point", "m", -LARGEST, LARGEST, (3,)),
-        NumericField("plane_normal", "1", -LARGEST, LARGEST, (3,)),
-        NumericField("friction", "1", 0.0, LARGEST_FLOAT32),
-        NumericField("restitution", "1", 0.0, 1.0),
+        *PLANE_FIELDS,
     )
     frame: str
     _: KW_ONLY
@@ -91,7 +88,6 @@ class EllipsoidContact(BodyContact):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_plane_normal(self, self.plane_normal)
         axes = self.numeric_field("semi_axes").checked(self.label(), self.semi_axes)
         lengths = np.linalg.svd(axes, compute_uv=False)
         if not (lengths[..., 1] > THINNEST * lengths[..., 0]).all():
@@ -100,24 +96,18 @@ class EllipsoidContact(BodyContact):
                 "directions. Use SphereContact for points, and two of them for the ends of a rod"
             )
 
-    @property
-    def has_tangents(self) -> bool:
-        return True
-
     def flatten(self, model: Model, what: str, numbers: SampleNumbers) -> tuple[int, int, int]:
-        body, pose = moving_frame(model, what, self.frame)
-        point = self.numeric_field("point").checked(what, self.point)
+        dof, pose = self.add_center(model, what, numbers)
         axes = self.numeric_field("semi_axes").checked(what, self.semi_axes) @ pose.rotation.T
         lengths = np.linalg.svd(axes, compute_uv=False)  # the semi-axes, if the vectors are not perpendicular
         largest, smallest = lengths[..., 0], lengths[..., 2]
-        numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
         numbers.add(f"{what}: semi_axes", largest)
-        add_plane(what, self, numbers)
+        self.add_plane(what, numbers)
         numbers.add(f"{what}: semi_axes", np.maximum(smallest, THINNEST * largest))
         numbers.add_row(f"{what}: semi_axes", axes.reshape(*axes.shape[:-2], 9))
-        return ELLIPSOID_PLANE, int(model.kernel_model.dofs.last[body]), model.nv
+        return ELLIPSOID_PLANE, dof, model.nv
 
     def gap(self, model: Model, q: np.ndarray) -> float:
         pose, normal = model.frame_poses(q, self.frame), np.asarray(self.plane_normal, float)
         down = np.asarray(self.semi_axes, float) @ pose.rotation.T @ (normal / np.linalg.norm(normal))
-        return height_above_plane(self, pose) - float(np.linalg.norm(down))
+        return self.height(pose) - float(np.linalg.norm(down))

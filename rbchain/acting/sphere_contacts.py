@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.real_arrays import excerpt
 from ..core.contacts.contact_shapes import SPHERE_PLANE, SPHERE_SPHERE
 from ..errors import ArgumentError
-from ..model.pose import Pose, normalized
+from ..model.pose import Pose
 from .between_bodies import FORMER_ENDS
-from .body_contacts import BodyContact
+from .body_contacts import MATERIAL, BodyContact
 from .flatten_between_bodies import bodies_at_ends
 from .numeric_fields import LARGEST, LARGEST_FLOAT32, NumericField
 from .packing import SampleNumbers
+from .plane_contacts import PLANE_FIELDS, PlaneContact
 
 if TYPE_CHECKING:
     from ..facade.model import Model
-    from .ellipsoid_contacts import EllipsoidContact
-
-
-#: The properties of a contact, as other packages call them.
-MATERIAL = {"mu": "friction", "friction_coefficient": "friction", "cor": "restitution", "bounce": "restitution"}
 
 
 @dataclass(frozen=True, eq=False)
-class SphereContact(BodyContact):
+class SphereContact(PlaneContact):
     """Contact of a sphere on a body, or of a point, with a fixed plane.
 
     Parameters
@@ -84,10 +78,7 @@ class SphereContact(BodyContact):
     numeric_fields: ClassVar = (
         NumericField("point", "m", -LARGEST, LARGEST, (3,)),
         NumericField("radius", "m", 0.0, LARGEST_FLOAT32),
-        NumericField("plane_point", "m", -LARGEST, LARGEST, (3,)),
-        NumericField("plane_normal", "1", -LARGEST, LARGEST, (3,)),
-        NumericField("friction", "1", 0.0, LARGEST_FLOAT32),
-        NumericField("restitution", "1", 0.0, 1.0),
+        *PLANE_FIELDS,
     )
     frame: str
     _: KW_ONLY
@@ -99,24 +90,14 @@ class SphereContact(BodyContact):
     restitution: npt.ArrayLike = 0.0
     max_records: int = 16
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_plane_normal(self, self.plane_normal)
-
-    @property
-    def has_tangents(self) -> bool:
-        return True
-
     def flatten(self, model: Model, what: str, numbers: SampleNumbers) -> tuple[int, int, int]:
-        body, pose = moving_frame(model, what, self.frame)
-        point = self.numeric_field("point").checked(what, self.point)
-        numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
+        dof, _ = self.add_center(model, what, numbers)
         numbers.add_field(what, self, "radius")
-        add_plane(what, self, numbers)
-        return SPHERE_PLANE, int(model.kernel_model.dofs.last[body]), model.nv
+        self.add_plane(what, numbers)
+        return SPHERE_PLANE, dof, model.nv
 
     def gap(self, model: Model, q: np.ndarray) -> float:
-        return height_above_plane(self, model.frame_poses(q, self.frame)) - float(np.asarray(self.radius))
+        return self.height(model.frame_poses(q, self.frame)) - float(np.asarray(self.radius))
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,57 +204,3 @@ class SphereSphereContact(BodyContact):
             centers.append(pose.rotation @ np.asarray(point, float) + pose.translation)
         radii = float(np.asarray(self.radius_a)) + float(np.asarray(self.radius_b))
         return float(np.linalg.norm(centers[1] - centers[0])) - radii
-
-
-def check_plane_normal(contact: BodyContact, normal: npt.ArrayLike) -> None:
-    """Raise an ArgumentError if the normal of the plane of a contact is zero in any sample."""
-    found = contact.numeric_field("plane_normal").checked(contact.label(), normal)
-    if not np.any(found, -1).all():
-        raise ArgumentError(
-            f"{contact.label()}: plane_normal is {excerpt(found.tolist())}; expected vectors that are not zero"
-        )
-
-
-def moving_frame(model: Model, what: str, name: str) -> tuple[int, Pose]:
-    """Return the body to which a frame is fixed, and the pose of the frame in its axes. The world raises an error."""
-    frame = model.kernel_model.frame(name)
-    if frame.body < 0:
-        raise ArgumentError(
-            f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one"
-        )
-    return frame.body, frame.pose
-
-
-def add_plane(what: str, contact: SphereContact | EllipsoidContact, numbers: SampleNumbers) -> None:
-    """Add the point, the normal and two tangents of the plane of a contact to the numbers."""
-    numbers.add_field(what, contact, "plane_point")
-    normal = contact.numeric_field("plane_normal").checked(what, contact.plane_normal)
-    axes = _axes_of_one_plane(normal.tobytes()) if normal.ndim == 1 else axes_of_plane(normal)
-    for direction in axes:
-        numbers.add_row(f"{what}: plane_normal", direction)
-
-
-def height_above_plane(contact: SphereContact | EllipsoidContact, pose: Pose) -> float:
-    """Return the height of a center above the plane, m. The contact has single numbers, and its frame this pose."""
-    normal = np.asarray(contact.plane_normal, float)
-    above = pose.rotation @ np.asarray(contact.point, float) + pose.translation - np.asarray(contact.plane_point)
-    return float(above @ normal / np.linalg.norm(normal))
-
-
-def axes_of_plane(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the unit vector along each normal (..., 3), and two tangents."""
-    unit = normalized(normal)
-    return unit, *tangents_of_plane(unit)
-
-
-@lru_cache(maxsize=256)
-def _axes_of_one_plane(normal: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return `axes_of_plane` for the bytes of one normal (3,): contacts are converted again for each simulation."""
-    return axes_of_plane(np.frombuffer(normal))
-
-
-def tangents_of_plane(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return two unit vectors that form a right-handed frame with each normal (..., 3)."""
-    axis = np.eye(3)[np.argmin(np.abs(normal), -1)]
-    first = normalized(np.cross(axis, normal))
-    return first, np.cross(normal, first)
