@@ -11,7 +11,7 @@ import numpy as np
 
 from ..common.misspelled import one_of
 from ..common.real_arrays import excerpt, real_array
-from ..common.values import Value
+from ..common.values import Value, private_copy
 from ..errors import ArgumentError
 from ..model.pose import Pose, computed_pose
 from .inputs import Input
@@ -173,6 +173,7 @@ class Declared(Value):
                 numeric.check(what, value)
         for other in fields(self):
             _check_type(f"{what}: {other.name}", other, getattr(self, other.name))
+            object.__setattr__(self, other.name, private_copy(getattr(self, other.name)))
 
     def label(self) -> str:
         """Return the name of the class and of the joint or the frame, for messages."""

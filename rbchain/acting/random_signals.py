@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ..common.calls import explains_calls
 from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
+from ..common.values import private_copy
 from ..core.lanes.random_numbers import FIRST_SIGNAL_CHANNEL
 from ..errors import ArgumentError
 from .signal_arithmetic import AddsSignals, SignalSum
@@ -74,6 +75,7 @@ class RandomSignal(AddsSignals):
             whole_number("seed", self.seed, ArgumentError, least=0, most=(1 << 63) - 1)
         if self.channel is not None:
             whole_number("channel", self.channel, ArgumentError, least=0, most=WAVE_CHANNEL - 1)
+        object.__setattr__(self, "parameters", {name: private_copy(x) for name, x in self.parameters.items()})
 
     @explains_calls(is_method=True, samples="sample_ids")
     def signal(self, duration: float, sample_ids: npt.ArrayLike = 0) -> Signal:

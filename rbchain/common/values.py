@@ -45,3 +45,26 @@ def is_same(a: Any, b: Any) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(is_same(a[key], b[key]) for key in a)
     return a is b or bool(a == b)
+
+
+def private_copy(value: Any) -> Any:
+    """Return a read-only copy of an array, and a copy of a list or tuple; other values are returned unchanged.
+
+    A caller that changes its array later then does not change an object that was made from it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gains = np.array([1.0, 2.0])
+    >>> kept = private_copy(gains)
+    >>> gains *= 10
+    >>> kept.tolist()
+    [1.0, 2.0]
+    """
+    if type(value) in (list, tuple):
+        return type(value)(map(private_copy, value))
+    if isinstance(value, np.generic) or not hasattr(value, "__array__"):
+        return value
+    copy = np.array(value)
+    copy.flags.writeable = False
+    return copy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..common.calls import ExplainsCalls
 from ..common.misspelled import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, real_array
+from ..common.values import private_copy
 from ..errors import ArgumentError
 from ..simulate.trajectory import Trajectory
 
@@ -58,6 +59,10 @@ class Measurement(PickledByName, ExplainsCalls, SuggestsAttributes):
     drives: Sequence[Drive] | None = None
     forces: Sequence[Force] | None = None
     noise: npt.ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, private_copy(getattr(self, field.name)))
 
 
 #: A measured trajectory, as a caller gives it.
