@@ -188,6 +188,36 @@ def test_a_long_step_behind_a_pulse_starts_with_the_rate_behind_it_in_float32(st
 
 
 @pytest.mark.plain_python
+@pytest.mark.parametrize("method", ["rk4", "rk45"])
+def test_a_stepper_in_float32_warns_when_its_times_are_too_inexact_for_a_signal(method):
+    """Times from 2^k s are multiples of 2^(k - 23) s in float32; 64 rad/s turn this into 2^(k - 17).
+
+    The value is 6.1e-5 from 8 s, and 1.2e-4 from 16 s. It is checked until the next power of two.
+    """
+    model, drives = rb.Model.serial_chain(1), [rb.PrescribedForce("link1", rb.Signal.sines(1.0, 64.0))]
+    settings = {"step": 0.5} if method == "rk4" else {"rtol": 1e-2, "atol": 1e-2}
+
+    def steps(dtype, **more):
+        start = np.zeros((2, 1), dtype)
+        return model.stepper(start, start, method=method, drives=drives, **settings, **more)
+
+    stepper = steps(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stepper.advance(0.5)
+        stepper.advance(15.5)
+        steps(np.float64).advance(17.0)
+    with pytest.warns(rb.SimulationWarning, match="times near 32 s are multiples of 1.9e-06 s") as caught:
+        stepper.advance(0.5)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stepper.advance(0.5)  # once
+    with pytest.warns(rb.SimulationWarning, match="times near 32 s"):
+        steps(np.float32, duration=32.0 - 1e-6)
+
+
+@pytest.mark.plain_python
 @pytest.mark.parametrize("own", [False, True])
 def test_float32_warns_of_tables_that_change_more_quickly_than_it_resolves_times(own):
     """Near 9 s, times in float32 are multiples of 2^-20 s = 9.5e-7 s, which is 9.5e-5 of 10 ms and 1.9e-4 of 5 ms."""

@@ -16,13 +16,16 @@ LARGEST_ERROR = 1e-4
 ROWS = 4096  # of a table of each sample are checked at once, which limits the memory
 
 
-def warn_of_rounded_times(actions: Actions | None, samples: int, duration: float, dtype: np.dtype) -> None:
+def warn_of_rounded_times(
+    actions: Actions | None, samples: int, duration: float, dtype: np.dtype, stacklevel: int = 6
+) -> bool:
     """Warn if a simulation is in float32, and the distance of its times is too large for a signal.
 
-    The steps and the ends of pieces are in float64, but evaluations within a step have times in float32.
+    The steps and the ends of pieces are in float64, but evaluations within a step have times in float32. Returns
+    whether there was a warning.
     """
     if actions is None or dtype != np.float32 or not (samples and 0.0 < duration < np.inf):
-        return
+        return False
     numbers = actions.shared.numbers
     signals = (
         (*_pieces_of(codes, numbers, actions.shared.tables, samples), _waves_of(codes, numbers))
@@ -30,14 +33,31 @@ def warn_of_rounded_times(actions: Actions | None, samples: int, duration: float
     )
     found = [_largest_error(*rows, duration=duration) for signal in signals for rows in _parts(*signal)]
     error, time = max(found, default=(0.0, 0.0))
-    if error > LARGEST_ERROR:
-        warnings.warn(
-            f"the simulation is in float32, in which times near {time:.6g} s are multiples of "
-            f"{float(np.spacing(np.float32(time))):.2g} s. A signal changes so quickly there that its values are wrong "
-            f"by up to {100.0 * error:.2g} % of the maximum. Use float64 arrays for q0 and qd0",
-            SimulationWarning,
-            stacklevel=6,
-        )
+    if error <= LARGEST_ERROR:
+        return False
+    warnings.warn(
+        f"the simulation is in float32, in which times near {time:.6g} s are multiples of "
+        f"{float(np.spacing(np.float32(time))):.2g} s. A signal changes so quickly there that its values are wrong "
+        f"by up to {100.0 * error:.2g} % of the maximum. Use float64 arrays for q0 and qd0",
+        SimulationWarning,
+        stacklevel=stacklevel + 1,
+    )
+    return True
+
+
+def checked_until(actions: Actions | None, times: np.ndarray, until: float) -> float:
+    """Check the times of the samples of a stepper in float32; return until when the check applies, s.
+
+    `until` is the result of the last call. The distance of times doubles at powers of two, so the check is until the
+    next one. After a warning, no more checks are necessary.
+    """
+    latest = times.max(initial=0.0)
+    if latest <= until:
+        return until
+    end = float(2.0 ** np.ceil(np.log2(latest)))
+    below = float(np.nextafter(np.float32(end), np.float32(0.0)))
+    warned = warn_of_rounded_times(actions, times.size, below, np.dtype(np.float32), stacklevel=4)
+    return np.inf if warned else end
 
 
 def _pieces_of(

@@ -33,6 +33,7 @@ from .preparation import Prepared, prepare, refuse_forces_of_drives, width_of
 from .request import Request
 from .resets import closed_rows, groups_of_equal, refuse_arguments, rows_of, states_of_rows, with_parameters
 from .results import exceptions_of
+from .rounded_times import checked_until
 from .sample_states import NONE
 from .settings import MAX_FIXED_STEPS, ROUND_OFF_OF_STEPS
 
@@ -77,9 +78,9 @@ class Stepper(CompiledSteps):
         self._step_length, self._width = getattr(request.settings, "step", math.nan), width_of(request)
         self._spare: list[TrajectoryMemory] = []  # memory of calls that have ended
         self._driver: Callable[..., None] | None = None  # of the types of the arguments, which the first call finds
-        self._first_time, self._latest_end = float(request.times[0]), math.inf
-        if request.end < math.inf:
-            self._latest_end = request.end + 4.0 * float(np.spacing(request.end))
+        self._first_time, end = float(request.times[0]), request.end
+        self._latest_end = end + 4.0 * float(np.spacing(end)) if end < math.inf else math.inf
+        self._checked_until = 0.0 if request.dtype == np.float32 and end == math.inf else math.inf
         self._t[:] = self._first_time
         self._times = np.empty(2)  # start and end of a call
         self._prepare(is_first=True)
@@ -111,7 +112,7 @@ class Stepper(CompiledSteps):
         Warns
         -----
         SimulationWarning
-            If samples fail and `on_failure` is "warn".
+            If samples fail and `on_failure` is "warn", or times in float32 become too inexact for a signal.
 
         Examples
         --------
@@ -180,6 +181,8 @@ class Stepper(CompiledSteps):
             self._is_in_step = self._are_in_step()
         refused = self._use_inputs(self._prepared)
         ended = self._move(count, duration)
+        if self._checked_until < math.inf:
+            self._checked_until = checked_until(self._prepared.actions, self._t, self._checked_until)
         if refused.size or ended.size:
             self._report(np.union1d(refused, ended))
 
