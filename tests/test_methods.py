@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
+from rbchain.core.methods.tableaus import Tableau
 from rbchain.simulate.methods import METHODS, MethodName, table_for_documentation
 from rbchain.simulate.tableaus import TABLEAUS
 
@@ -57,3 +58,26 @@ def test_the_table_of_the_documentation_has_a_row_for_each_method():
     assert {row.count("|") for row in (head, line, *rows)} == {head.count("|")}
     for row, method in zip(rows, METHODS.values(), strict=True):
         assert f'"{method.name}"' in row and method.title in row
+
+
+@pytest.mark.plain_python
+def test_an_explicit_method_is_its_tableau_even_if_its_last_stages_are_at_different_times(monkeypatch):
+    """Bogacki and Shampine (1989): with steps of one length, half the length divides the error by 2^3."""
+    bogacki_shampine = Tableau(
+        A=np.array([[0, 0, 0, 0], [1 / 2, 0, 0, 0], [0, 3 / 4, 0, 0], [2 / 9, 1 / 3, 4 / 9, 0]]),
+        c=np.array([0, 1 / 2, 3 / 4, 1]),
+        error=np.array([-5 / 72, 1 / 12, 1 / 9, -1 / 8]),
+        dense=np.zeros(4),
+        order=3,
+        stability_limit=np.inf,
+    )
+    exact = CHAIN.simulate(*STATE, 0.4, save_at=2, rtol=1e-12, atol=1e-12)
+    stiff = CHAIN.replace(stiffness=[1e4, 1e4], damping=[1e2, 1e2])
+    monkeypatch.setitem(TABLEAUS, "rk45", bogacki_shampine)
+    errors = []
+    for step in (0.02, 0.01):
+        motion = CHAIN.simulate(*STATE, 0.4, save_at=2, rtol=0.1, atol=1.0, max_step=step)
+        assert motion.steps[0] == pytest.approx(0.4 / step, abs=6)  # the first steps are shorter
+        errors.append(np.abs(motion.q - exact.q)[0, -1].max())
+    assert errors[0] / errors[1] == pytest.approx(8.0, rel=0.2)
+    assert not stiff.simulate(*STATE, 0.05, save_at=2, rtol=1e-3, atol=1e-3).is_stiff.any()

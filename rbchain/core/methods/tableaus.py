@@ -14,7 +14,7 @@ class Tableau(NamedTuple):
     result; the order of the error estimate is one lower. A is (stages, stages), all other arrays are (stages,).
 
     With adaptive steps, `stability_limit` is nearly the largest stable abs(h lambda) for negative real lambda
-    (`stiffness`).
+    (`stiffness`). It is infinite for methods whose last two stages are at different times.
     """
 
     A: np.ndarray
