@@ -176,7 +176,7 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
     console.print(_report(model, motion, seconds))
     if out:
         console.print(f"saved {out}", markup=False, highlight=False, soft_wrap=True)
-    if not motion.success or motion.is_stiff.any() or motion.beyond_limits.any() or (motion.oscillating_dof >= 0).any():
+    if not motion.success or motion.is_stiff.any() or motion.beyond_limits.any() or motion.oscillates.any():
         console.print(motion.message, markup=False)
     return EXIT_OK if motion.success else EXIT_SOME_FAILED
 

@@ -62,7 +62,7 @@ def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
     save_at = int(np.clip(60 * options.duration, 2, 2000))
     with progress(f"Simulating {model.name} for {options.duration:g} s"):
         motion = model.simulate(*random_states(options, model), options.duration, save_at=save_at, on_failure="ignore")
-    if not motion.success or motion.beyond_limits.any() or (motion.oscillating_dof >= 0).any():
+    if not motion.success or motion.beyond_limits.any() or motion.oscillates.any():
         console.print(motion.message, markup=False)
     if not out:
         return _watch(motion.view(port=options.port), options, console)

@@ -47,9 +47,9 @@ def warnings_about(motion: Trajectory) -> list[str]:
     lines = []
     if np.count_nonzero(motion.beyond_limits):  # faster than any()
         lines.append(_message_of_limits(motion))
-    if np.count_nonzero(motion.oscillating_dof >= 0):
+    if np.count_nonzero(motion.oscillates):
         lines.append(_message_of_digital_loops(motion))
-    missed = np.count_nonzero(motion.contact_residual > motion.contact_tolerance)
+    missed = np.count_nonzero(motion.has_inexact_contacts)
     if missed:
         lines.append(
             f"{missed} of {motion.status.size}: The impulses of friction and contacts missed their tolerance, "
@@ -105,7 +105,7 @@ def _message_of_limits(motion: Trajectory) -> str:
 
 def _message_of_digital_loops(motion: Trajectory) -> str:
     """One line: in how many samples a digital control loop oscillates near its sampling rate, and the first of them."""
-    count, first = _joint_of_first_sample(motion, motion.oscillating_dof >= 0, motion.oscillating_dof)
+    count, first = _joint_of_first_sample(motion, motion.oscillates, motion.oscillating_dof)
     return (
         f"{count} of {motion.status.size}: A digital control loop oscillates near its sampling rate. The force of the "
         f"Sampled controller of joint {first} changes its direction every few instants, and the amplitude grows or is "

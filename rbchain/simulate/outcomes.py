@@ -12,10 +12,13 @@ SUCCESSFUL = tuple(int(status) for status in Status if status.success)
 
 
 class Outcomes(SampleSequence):
-    """Properties of a Trajectory that follow from the status of each sample and its position limits."""
+    """Properties of a Trajectory that state which samples have failed, or have a warning."""
 
     status: np.ndarray
     dof_beyond_limits: np.ndarray
+    oscillating_dof: np.ndarray
+    contact_residual: np.ndarray
+    contact_tolerance: float
 
     @property
     def beyond_limits(self) -> np.ndarray:
@@ -26,6 +29,16 @@ class Outcomes(SampleSequence):
         (1e-3 in float32), or within this fraction of its limit, does not exceed it.
         """
         return self.dof_beyond_limits >= 0
+
+    @property
+    def oscillates(self) -> np.ndarray:
+        """Samples whose digital control loop oscillates near its sampling rate, (...) array of bool."""
+        return self.oscillating_dof >= 0
+
+    @property
+    def has_inexact_contacts(self) -> np.ndarray:
+        """Samples whose impulses of friction and contacts missed their tolerance, (...) array of bool."""
+        return np.asarray(self.contact_residual > self.contact_tolerance)
 
     @property
     def failed(self) -> np.ndarray:

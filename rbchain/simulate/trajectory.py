@@ -104,9 +104,11 @@ class Trajectory(Outcomes, PickledByName, SuggestsAttributes):
         "at_times",
         "continuation",
         "has_energy_error",
+        "has_inexact_contacts",
         "joint_forces",
         "knows_tau_and_qdd",
         "model_of_states",
+        "oscillates",
         "without_energy_error",
     )
     renamed_attributes: ClassVar[dict[str, str]] = {"of_sample": "motion[i]", "sensitivities": "motion.derivatives"}

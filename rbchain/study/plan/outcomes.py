@@ -54,8 +54,8 @@ def warnings_of(motion: Trajectory) -> np.ndarray:
     """Return the warnings about each sample of a trajectory (samples,)."""
     found = {
         Warnings.BEYOND_LIMITS: motion.beyond_limits,
-        Warnings.OSCILLATES: motion.oscillating_dof >= 0,
-        Warnings.INEXACT_CONTACTS: motion.contact_residual > motion.contact_tolerance,
+        Warnings.OSCILLATES: motion.oscillates,
+        Warnings.INEXACT_CONTACTS: motion.has_inexact_contacts,
     }
     total = np.zeros(motion.status.shape, np.int8)
     for flag, is_so in found.items():
