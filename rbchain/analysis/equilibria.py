@@ -114,7 +114,7 @@ def equilibrium(
     -----
     The search takes Newton steps on the tangent space. Along directions in which the stiffness is negative, a step
     follows the force instead. The search therefore follows decreasing potential energy, and leaves unstable equilibria
-    unless it starts in one.
+    unless it starts in one. It ignores `position_limits`.
 
     Examples
     --------
