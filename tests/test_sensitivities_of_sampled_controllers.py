@@ -156,6 +156,37 @@ def test_gravity_compensation_agrees_with_complex_steps_of_its_equations():
             np.testing.assert_allclose(motion.derivatives[name][-1][:, i], wanted[name].imag / STEP, rtol=0, atol=1e-8)
 
 
+@plain
+def test_forces_after_lags_agree_with_complex_steps_of_their_equations():
+    """The state of the other equations includes the forces f of the actuators: T df/dt = tau + u - f."""
+    clock, names, lags = CLOCKS["late"], ["q", "qd", "mass", "tau", "kp", "ki"], np.array([0.02, 0.005])
+    drives = drives_of(["link1", "link2"], clock)
+    drives += [rb.Actuator(f"link{i + 1}", time_constant=lags[i]) for i in range(2)]
+    settings = {"tau": [0.5, -0.2], "drives": drives, "derivatives": names, "save_at": 2}
+    motion = two_links().simulate(START[:2], START[2:], 0.06, **settings, **TIGHT)
+
+    def end(start, x=LINKS, gains=GAINS, tau=(0.5, -0.2)):
+        def flow(state, forces, duration):
+            def rate(s):
+                return np.concatenate([rate_of_two_links(s[:4], x, lambda _: s[4:]), (tau + forces - s[4:]) / lags])
+
+            return extrapolated(rate, state, duration, 2)
+
+        gains = {name: np.asarray(values) for name, values in gains.items()}
+        first = np.concatenate([start, np.zeros(2)])
+        return sampled_motion(flow, first, 0.06, clock, gains, REFERENCES, lambda s: (s[:2], s[2:4]))[:4]
+
+    for i in range(2):
+        at, step = START.astype(complex), 1j * STEP * np.eye(4)
+        wanted = {"q": end(at + step[i]), "qd": end(at + step[2 + i]), "mass": end(at, x=changed(LINKS, "mass", i))}
+        wanted |= {name: end(at, gains=changed(GAINS, name, i)) for name in ("kp", "ki")}
+        wanted["tau"] = end(at, tau=np.array([0.5, -0.2]) + step[i, :2])
+        for name in names:
+            found = motion.derivatives[name][-1][:, i]
+            np.testing.assert_allclose(found, wanted[name].imag / STEP, rtol=0, atol=1e-8, err_msg=name)
+            np.testing.assert_allclose(np.r_[motion.q[-1], motion.qd[-1]], wanted[name].real, rtol=0, atol=1e-10)
+
+
 @pytest.mark.slow_cases("rk4")
 @plain
 @pytest.mark.parametrize("settings", [TIGHT, {"method": "rk4", "step": 1e-3}], ids=["rk45", "rk4"])
@@ -320,11 +351,12 @@ def test_sampled_controllers_beside_other_drives_agree_with_differences(others):
 
 @plain
 def test_a_continued_motion_has_the_same_derivatives_to_the_last_bit():
-    settings = {"derivatives": ["q", "mass", "ki"], "method": "rk4", "step": 0.005}
+    settings = {"derivatives": ["q", "mass", "ki", "tau"], "method": "rk4", "step": 0.005}
     encoders = {"sensors": [rb.Encoder("link2", measures_velocity=True)]}
     drives = [
         *drives_of(["link1"], CLOCKS["later than a period"]),
         rb.Sampled(rb.PID("link2", 0.1, kp=2.0, kd=0.2), period=0.01, **encoders),
+        rb.Actuator("link2", time_constant=0.02),
     ]
     states = START[None, :2], START[None, 2:]
     model = two_links()
@@ -387,10 +419,6 @@ def pull(t, q, qd, parameters, out):
             "with a resolution of its Encoder, its output changes in steps",
         ),
         (
-            [rb.Sampled(rb.PID("slide", 0.1, kp=1.0)), rb.Actuator("slide", time_constant=0.1)],
-            "with a time_constant together with Sampled; expected time_constant=0",
-        ),
-        (
             [rb.Sampled(rb.PID("slide", 0.1, kp=1.0, gravity_compensation=True, controller_model="own"))],
             r'contains mass, but the controllers use these parameters too \(controller_model="own"\)',
         ),
@@ -399,6 +427,13 @@ def pull(t, q, qd, parameters, out):
 def test_refused_controllers(drives, message):
     with pytest.raises(rb.ArgumentError, match=message):
         slide().simulate([0.0], [0.0], 0.1, drives=drives, derivatives=["mass"])
+
+
+@plain
+def test_events_with_a_lag_are_refused():
+    drives = [rb.Sampled(rb.PID("slide", 0.1, kp=1.0)), rb.Actuator("slide", time_constant=0.1)]
+    with pytest.raises(rb.ArgumentError, match="events do not support Actuator of joint 'slide' with a time_constant"):
+        slide().simulate([0.0], [0.0], 0.1, drives=drives, derivatives=["mass"], events=[rb.Event("slide", value=1.0)])
 
 
 # --- lanes ------------------------------------------------------------------------------------------------------------
@@ -426,7 +461,8 @@ def last_samples():
     model, (q, qd, _) = four_bar().model, closed_state(four_bar(), batch=(9,))
     joint = model.joint_names[0]
     drives = [rb.Sampled(rb.PID(joint, 0.5, kp=scale[:, 0], kd=0.1), period=0.01)]
-    motion = model.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["q", "mass", "kp"])
+    drives.append(rb.Actuator(joint, time_constant=0.01 * (scale[:, 0] - 0.9)))
+    motion = model.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["q", "mass", "kp", "tau"])
     return found | {f"{name} of a closed loop": x[7:] for name, x in motion.derivatives.items()}
 
 

@@ -103,7 +103,7 @@ def sensitivities_in_block(memory, b, actions, tables, n):
     """
     linear = linearized_rate_in(memory[0][b], memory[1][b], tables, n, 2 * n + actions.integrals)
     columns, width = actions.sensitivities.columns.shape[1], memory[1].shape[2]
-    sampled = sampled_sensitivities_in(memory[2], b, actions.shared.samplers, columns, width)
+    sampled = sampled_sensitivities_in(memory[2], b, actions.shared.samplers, columns, n, width)
     return Sensitivities(actions.sensitivities, linear, sampled)
 
 

@@ -101,7 +101,7 @@ def actions_memory(topology, tables, state_size, actions, width, dtype, blocks):
         columns = actions.sensitivities.columns.shape[1]
         of_sensitivities = (
             *linearized_rate_memory(n, tables, actions.integrals, rows_of_state, width, dtype, blocks),
-            sampled_sensitivities_memory(samplers, columns, width, dtype, blocks),
+            sampled_sensitivities_memory(samplers, columns, n, width, dtype, blocks),
         )
     if samplers is not None:
         of_numbers, of_times, of_counts = sampler_sizes(samplers, n, state_size, width)

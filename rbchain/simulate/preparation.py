@@ -204,7 +204,7 @@ def _new_states(samples: int, times: int, rows: tuple[int, ...], dtype: np.dtype
 def _memory_size(model: Model, actions: Actions | None, more_rows: int) -> int:
     """Return the length of the memory of a sample whose state has `more_rows` rows after q and qd."""
     samplers = None if actions is None else actions.shared.samplers
-    more_rows += sampled_sensitivities_size(samplers, columns_of_sensitivities(actions))
+    more_rows += sampled_sensitivities_size(samplers, columns_of_sensitivities(actions), model.nv)
     return int(memory_size(more_rows, samplers, model.nv))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..acting.actuators import Actuator
 from ..acting.drives import PID
+from ..acting.events import Event
 from ..acting.numeric_fields import Drive
 from ..acting.sampled import Sampled
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
@@ -54,7 +55,7 @@ def outputs_of_samplers(actions: Actions) -> int:
     return 0 if actions.shared.samplers is None else int(actions.shared.samplers.channels.shape[1])
 
 
-def refuse_derivatives_of_samplers(drives: Sequence[Drive], remedy: str) -> None:
+def refuse_derivatives_of_samplers(drives: Sequence[Drive], events: Sequence[Event], remedy: str) -> None:
     """Raise an ArgumentError for sampled controllers whose outputs have no known derivatives.
 
     `remedy` is the last sentence of the messages.
@@ -76,9 +77,9 @@ def refuse_derivatives_of_samplers(drives: Sequence[Drive], remedy: str) -> None
                     f"expected resolution=0. {remedy}"
                 )
     for actuator in drives:
-        if isinstance(actuator, Actuator) and np.any(np.asarray(actuator.time_constant) != 0.0):
+        if events and isinstance(actuator, Actuator) and np.any(np.asarray(actuator.time_constant) != 0.0):
             raise ArgumentError(
-                f"derivatives do not support {actuator.label()} with a time_constant together with Sampled; expected "
+                f"derivatives of events do not support {actuator.label()} with a time_constant; expected no events, or "
                 f"time_constant=0. {remedy}"
             )
 

@@ -151,7 +151,7 @@ def _refuse_unsupported(request: Request, actions: Actions) -> None:
         )
     refuse_lags("the computation of derivatives", actions.shared.drives, remedy)
     _refuse_unsupported_controllers(request, actions, remedy)
-    refuse_derivatives_of_samplers(request.drives, remedy)
+    refuse_derivatives_of_samplers(request.drives, request.events, remedy)
     if actions.settings[setting.FUNCTIONS] > 0 and actions.settings[setting.DERIVATIVES] == 0:
         raise ArgumentError(
             "derivatives of trajectories require the derivatives of UserForces with respect to q and qd, but its "

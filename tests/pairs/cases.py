@@ -63,7 +63,6 @@ def documented_refusals(case):
             "does not compute derivatives": case.method not in ("rk45", "dop853", "rk4"),
             "derivatives do not support DryFriction": case.force in CONTACTS,
             "with a resolution of its Encoder": case.drive == "Encoder",
-            "with a time_constant together with Sampled": case.drive == "Actuator",
         }
     return [word for word, applies in found.items() if applies]
 

@@ -84,6 +84,24 @@ def held_force(i, actions, k):
     return total
 
 
+@only_if(lambda i, actions: actions_have_lags(actions), False)
+@kernel
+def has_lag(i, actions):
+    """Whether the forces of dof i pass a lag, in some samples."""
+    return actions.shared.actuators[ACTUATOR_TIME_CONSTANT, i] >= 0
+
+
+@kernel
+def share_of_last_force(i, actions, t, k):
+    """Return e, the share of the force f_0 in the force of dof i at time t, s, if it has a lag."""
+    length = actions.numbers[actions.shared.actuators[ACTUATOR_TIME_CONSTANT, i], k]
+    zero, one = zeros_like(length), constant_like(length, 1.0)
+    is_lagged = length > zero
+    # differences in time also evaluate the force a little before the stop
+    x = max((t - actions.sampled.lag_start[0, k]) / select(is_lagged, length, one), -one)
+    return select(is_lagged, decay(x), zero)
+
+
 @only_if(
     lambda i, actions, t, k: actions_have_lags(actions),
     otherwise=lambda i, actions, t, k: held_force(i, actions, k),
@@ -91,16 +109,11 @@ def held_force(i, actions, k):
 @kernel
 def lagged_output(i, actions, t, k):
     """Return the force of dof i, N m or N, that follows from its constant force and outputs at time t, s."""
-    actuators, numbers, total = actions.shared.actuators, actions.numbers, held_force(i, actions, k)
-    at = actuators[ACTUATOR_TIME_CONSTANT, i]
-    if at < 0:
+    total = held_force(i, actions, k)
+    if actions.shared.actuators[ACTUATOR_TIME_CONSTANT, i] < 0:
         return total
-    zero, one, length = zeros_like(total), constant_like(total, 1.0), numbers[at, k]
-    is_lagged = length > zero
-    # differences in time also evaluate the force a little before the stop
-    x = max((t - actions.sampled.lag_start[0, k]) / select(is_lagged, length, one), -one)
-    e = select(is_lagged, decay(x), zero)
-    return actions.sampled.lagged[i, k] * e + total * (one - e)
+    e = share_of_last_force(i, actions, t, k)
+    return actions.sampled.lagged[i, k] * e + total * (constant_like(total, 1.0) - e)
 
 
 @only_if(actions_have_lags)

@@ -74,17 +74,19 @@ def is_measurement_due(actions, g, t, lane):
 
 
 @kernel
+def is_output_due(actions, g, t, lane):
+    """Whether an output of a group begins to act at time t, s, or before."""
+    counts, (delay, _) = actions.sampled.counts, delay_and_latency(actions, g, lane)
+    acting = counts[sampler.COUNT_ACTING, g, lane]
+    return acting < counts[sampler.COUNT_NEXT, g, lane] and is_reached(instant(actions, g, acting) + delay, t)
+
+
+@kernel
 def hold_due_outputs(actions, g, t, lane):
     """Latch the outputs of a group that are due at time t, s, or before."""
-    sampled, channels, (delay, _) = (
-        actions.sampled,
-        actions.shared.samplers.channels,
-        delay_and_latency(actions, g, lane),
-    )
-    while sampled.counts[sampler.COUNT_ACTING, g, lane] < sampled.counts[sampler.COUNT_NEXT, g, lane]:
+    sampled, channels = actions.sampled, actions.shared.samplers.channels
+    while is_output_due(actions, g, t, lane):
         acting = sampled.counts[sampler.COUNT_ACTING, g, lane]
-        if not is_reached(instant(actions, g, acting) + delay, t):
-            break
         restart_lags(actions, t, lane)
         for c in range(channels.shape[1]):
             if channels[sampler.CHANNEL_GROUP, c] == g:

@@ -4,6 +4,7 @@ import math
 
 from ...compiling.jit import kernel
 from ..control import drive_layout as drive
+from ..control.actuators import has_lag
 from ..control.controller_derivatives import accelerates_with_input, computes_some_torques
 from ..control.drive_forces import integral_of_error
 from ..control.drive_slopes import share_of_drive, share_of_forces, slope_of_gear_friction
@@ -83,8 +84,10 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
 
 @kernel
 def acts_at_instants(block, columns, column):
-    """Whether the parameter of a column (COLUMN_ROWS, count) acts at instants only: it is of a sampled controller."""
+    """Whether the parameter of a column (COLUMN_ROWS, count) acts through outputs of sampled controllers or a lag."""
     kinds, kind = block.loads.actions.shared.drives[drive.KIND], columns[COLUMN_KIND, column]
+    if kind == BY_FORCE:
+        return has_lag(columns[COLUMN_DOF, column], block.loads.actions)
     return kind in OF_DRIVES and kinds[columns[COLUMN_DRIVE, column]] == drive.KIND_HELD
 
 

@@ -10,7 +10,8 @@ Noise and bias of sensors do not depend on parameters. A velocity that a sensor 
 and so is its derivative. An output at its limit does not change with a parameter. An output at its rate limit changes
 as the output before it. The outputs wait in a queue with their derivatives until they act.
 
-Between two stops, the latched outputs are constant, and each adds its derivative to -dtau/dp.
+Between two stops, the latched outputs are constant, and each adds its derivative to -dtau/dp. If an actuator has a lag,
+the force after the lag and its derivative have the same closed solution (`control.actuators`).
 
 Each array has an entry for each column of the parameters. Derivatives of outputs are in N m or N per unit of the
 parameter.
@@ -23,12 +24,14 @@ import numpy as np
 from ...compiling.jit import is_given, kernel, only_if, routine
 from ..algorithms.derivatives import BY_Q
 from ..control import drive_layout as drive
+from ..control.actuators import actions_have_lags, has_lag, share_of_last_force
 from ..control.controller_derivatives import (
     accelerates_with_input,
     computes_some_torques,
     differentiate_controllers_model,
 )
 from ..control.drive_slopes import share_of_forces
+from ..control.sampler_clocks import is_output_due
 from ..forces import signal_layout as signal
 from ..lanes.lane_memory import CACHE_LINE, aligned_start
 from ..lanes.lane_records import lane_record
@@ -37,8 +40,10 @@ from ..tree import sampler_layout as sampler, setting_layout as setting
 from ..tree.layout import apply_gravity
 from .parameter_forces import add_computed_torques, derivative_of_feedback
 from .parameter_layout import (
+    BY_FORCE,
     BY_REFERENCE,
     BY_SIGNAL_OF_FORCE,
+    COLUMN_DOF,
     COLUMN_DRIVE,
     COLUMN_KIND,
     COLUMN_SIGNAL,
@@ -51,7 +56,8 @@ from .parameter_layout import (
 class SampledSensitivities(NamedTuple):
     """The derivatives of the state of sampled controllers, a SamplerMemory, by each parameter.
 
-    `held`, `computed`, `queue`, `integrals` and `positions` are the derivatives of its arrays with these names.
+    `held`, `computed`, `queue`, `integrals`, `positions` and `lagged` are the derivatives of its arrays with these
+    names.
     """
 
     held: Annotated[np.ndarray, "columns", "channels"]
@@ -59,9 +65,10 @@ class SampledSensitivities(NamedTuple):
     queue: Annotated[np.ndarray, "columns", "slots", "channels"]
     integrals: Annotated[np.ndarray, "columns", "channels"]
     positions: Annotated[np.ndarray, "columns", "sensors"]
+    lagged: Annotated[np.ndarray, "columns", "n"]
 
 
-_size, _carve = lane_record(SampledSensitivities, "columns", "slots", "channels", "sensors")
+_size, _carve = lane_record(SampledSensitivities, "columns", "slots", "channels", "sensors", "n")
 
 
 def has_sampled_sensitivities(block, *_):
@@ -72,28 +79,28 @@ def has_sampled_sensitivities(block, *_):
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
-def sampled_sensitivities_size(samplers, columns):
-    """Return how many numbers per lane `columns` parameters need; 0 without sampled controllers."""
+def sampled_sensitivities_size(samplers, columns, n):
+    """Return how many numbers per lane `columns` parameters need with n dofs; 0 without sampled controllers."""
     if samplers is None:
         return 0
     slots, channels, sensors = samplers.sizes[sampler.SIZE_QUEUE], samplers.channels.shape[1], samplers.sensors.shape[1]
-    return _size(columns, int(slots), channels, sensors)
+    return _size(columns, int(slots), channels, sensors, n)
 
 
-def sampled_sensitivities_memory(samplers, columns, width, dtype, blocks):
+def sampled_sensitivities_memory(samplers, columns, n, width, dtype, blocks):
     """Allocate memory (blocks, m) for SampledSensitivities; None without sampled controllers."""
     if samplers is None:
         return None
-    size = sampled_sensitivities_size(samplers, columns) * width + CACHE_LINE // dtype.itemsize
+    size = sampled_sensitivities_size(samplers, columns, n) * width + CACHE_LINE // dtype.itemsize
     return np.zeros((blocks, size), dtype)
 
 
-@only_if(lambda memory, b, samplers, columns, width: is_given(samplers))
+@only_if(lambda memory, b, samplers, columns, n, width: is_given(samplers))
 @kernel
-def sampled_sensitivities_in(memory, b, samplers, columns, width):
+def sampled_sensitivities_in(memory, b, samplers, columns, n, width):
     """Return the SampledSensitivities of block b in `memory` (blocks, m), or None without sampled controllers."""
     numbers, slots = memory[b], samplers.sizes[sampler.SIZE_QUEUE]
-    sizes = columns, slots, samplers.channels.shape[1], samplers.sensors.shape[1]
+    sizes = columns, slots, samplers.channels.shape[1], samplers.sensors.shape[1], n
     return _carve(numbers, aligned_start(numbers), width, *sizes)
 
 
@@ -110,6 +117,8 @@ def begin_sampled_sensitivities(block, lane):
             sampled.integrals[column, c, lane] = zero
         for s in range(sampled.positions.shape[1]):
             sampled.positions[column, s, lane] = unknown
+        for i in range(sampled.lagged.shape[1]):
+            sampled.lagged[column, i, lane] = zero
 
 
 # --- instants ---------------------------------------------------------------------------------------------------------
@@ -270,6 +279,60 @@ def hold_changes(actions, g, before, lane):
 # --- between instants -------------------------------------------------------------------------------------------------
 
 
+@kernel
+def change_of_held_force(i, actions, column, t, k):
+    """Return the derivative of the sum of the latched outputs on dof i; the time t, s, is not used."""
+    drives, held, d = actions.shared.drives, actions.sensitivities.sampled.held, i
+    change = zeros_like(held[column, i, k])
+    while d >= 0:
+        if drives[drive.KIND, d] == drive.KIND_HELD:
+            change = change + held[column, d, k]
+        d = drives[drive.NEXT, d]
+    return change
+
+
+@only_if(lambda i, actions, column, t, k: actions_have_lags(actions), otherwise=change_of_held_force)
+@kernel
+def change_of_lagged_output(i, actions, column, t, k):
+    """Return the derivative of `lagged_output`, the force of dof i after its lag at time t, s, if it has a lag.
+
+    Without a lag, the force does not include the constant force.
+    """
+    change, columns = change_of_held_force(i, actions, column, t, k), actions.sensitivities.settings.columns
+    if not has_lag(i, actions):
+        return change
+    if columns[COLUMN_KIND, column] == BY_FORCE and columns[COLUMN_DOF, column] == i:
+        change = change + constant_like(change, 1.0)
+    e = share_of_last_force(i, actions, t, k)
+    return actions.sensitivities.sampled.lagged[column, i, k] * e + change * (constant_like(change, 1.0) - e)
+
+
+@only_if(lambda actions, g, t, lane: is_given(actions, "sensitivities", "sampled") and actions_have_lags(actions))
+@kernel
+def restart_changes_of_lags(actions, g, t, lane):
+    """Restart the derivatives of the lags of a lane at time t, s, if an output of a group begins to act then.
+
+    Call it before the output is latched.
+    """
+    lagged = actions.sensitivities.sampled.lagged
+    if is_output_due(actions, g, t, lane):
+        time = constant_like(lagged, t)
+        for column in range(lagged.shape[0]):
+            for i in range(lagged.shape[1]):
+                lagged[column, i, lane] = change_of_lagged_output(i, actions, column, time, lane)
+
+
+@kernel
+def is_driven_at_instants(i, actions):
+    """Whether sampled controllers act on dof i."""
+    drives, d = actions.shared.drives, i
+    while d >= 0:
+        if drives[drive.KIND, d] == drive.KIND_HELD:
+            return True
+        d = drives[drive.NEXT, d]
+    return False
+
+
 @only_if(has_sampled_sensitivities)
 @kernel
 def add_changes_of_outputs(block, column, y, w, k):
@@ -277,15 +340,11 @@ def add_changes_of_outputs(block, column, y, w, k):
 
     w is in N m or N per unit of the parameter, and y is (rows, lanes).
     """
-    drives, held = block.loads.actions.shared.drives, block.loads.actions.sensitivities.sampled.held
+    actions = block.loads.actions
     for i in range(block.qd.shape[0]):
-        change, d, is_driven = zeros_like(w[i, k]), i, False
-        while d >= 0:
-            if drives[drive.KIND, d] == drive.KIND_HELD:
-                change, is_driven = change + held[column, d, k], True
-            d = drives[drive.NEXT, d]
-        if is_driven:
+        if is_driven_at_instants(i, actions):
+            change = change_of_lagged_output(i, actions, column, actions.time[0, k], k)
             change = share_of_forces(i, block, y, k) * change
             w[i, k] = w[i, k] + change
-            if computes_some_torques(block) and not accelerates_with_input(block.loads.actions, i):
+            if computes_some_torques(block) and not accelerates_with_input(actions, i):
                 add_computed_torques(block, i, change, w, k)

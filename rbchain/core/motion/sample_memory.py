@@ -108,6 +108,7 @@ def exchange_sampled_sensitivities(block, numbers, at, recalls, lane):
             at = exchange(sampled.queue[column, slot], numbers, at, recalls, lane)
         at = exchange(sampled.integrals[column], numbers, at, recalls, lane)
         at = exchange(sampled.positions[column], numbers, at, recalls, lane)
+        at = exchange(sampled.lagged[column], numbers, at, recalls, lane)
     return at
 
 

@@ -29,6 +29,7 @@ from ..linear.sampled_sensitivities import (
     enqueue_changes,
     hold_changes,
     keep_measured_changes,
+    restart_changes_of_lags,
 )
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.status import DONE, RUNNING
@@ -78,6 +79,7 @@ def run_controllers(block, stepper, batch, with_ended_samples, k):
 def hold_outputs(actions, g, t, lane):
     """Latch the outputs of a group that are due at time t, s, or before, and their derivatives."""
     before = actions.sampled.counts[sampler.COUNT_ACTING, g, lane]
+    restart_changes_of_lags(actions, g, t, lane)
     hold_due_outputs(actions, g, t, lane)
     hold_changes(actions, g, before, lane)
 
