@@ -18,6 +18,18 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 
+#: Fields with derivatives with respect to rotation vectors.
+OF_ROTATIONS = ("placement_rotation", "axis")
+
+
+def _not_fitted(name: str) -> str:
+    """Return the message for a rotation."""
+    return (
+        f"parameters contains {name!r}, a rotation, which fit does not support; expected other parameters, such as "
+        "placement_translation"
+    )
+
+
 def checked_names(model: Model, parameters: Sequence[str]) -> Sequence[str]:
     """Return the names of the parameters to fit. Raises an error for names that are neither fields nor paths."""
     if isinstance(parameters, str) or not isinstance(parameters, Sequence):
@@ -49,6 +61,8 @@ def fitted_entries(model: Model, names: Sequence[str], forces: Sequence[Force] =
     """
     found: dict[str, set[int] | None] = {}
     for name in names:
+        if name in OF_ROTATIONS:
+            raise ArgumentError(_not_fitted(name))
         entries: dict[str, set[int] | None] = {name: None} if name in KINDS else _entries_at(model, name, forces)
         for field, numbers in entries.items():
             if field in found and (numbers is None or numbers & (found[field] or numbers)):
@@ -62,10 +76,11 @@ def _entries_at(model: Model, path: str, forces: Sequence[Force]) -> dict[str, s
     found: dict[str, set[int] | None] = {}
     for match in parameters_at(model, path, forces):
         if isinstance(match.owned.value, PlaceOfForce):
-            if match.owned.value.is_matrix:
+            if match.owned.value.is_matrix or match.owned.value.is_vector:
+                what = "a matrix of a Bushing" if match.owned.value.is_matrix else "a point or a pose of a force"
                 raise ArgumentError(
-                    f"parameters contains {path!r}, a matrix of a Bushing, which fit does not support; expected "
-                    "parameters of the model or of a SpringDamper"
+                    f"parameters contains {path!r}, {what}, which fit does not support; expected parameters of the "
+                    "model, or stiffness, damping and rest_length of a SpringDamper"
                 )
             found[match.name] = None
             continue
@@ -74,6 +89,8 @@ def _entries_at(model: Model, path: str, forces: Sequence[Force]) -> dict[str, s
                 f"parameters contains {path!r}, which fit does not support; expected the path of the mass, for "
                 "which the inertia tensor does not change, or of the inertia"
             )
+        if match.field in OF_ROTATIONS:
+            raise ArgumentError(_not_fitted(path))
         found[match.field] = (found.get(match.field) or set()) | set(_entries_of(match))
     return found
 
@@ -82,5 +99,5 @@ def _entries_of(match: Match[Any]) -> list[int]:
     """Return the entries of a parameter in the flat array of its field; of an inertia the body."""
     if match.field == "inertia" and not match.is_whole:
         raise ArgumentError(f'{match.name} is fitted as a whole tensor; expected "{match.name}" without a component')
-    is_vector = match.field in ("cg", "gravity")
+    is_vector = match.field in ("cg", "gravity", "placement_translation")
     return [3 * match.owned.value + c for c in match.components] if is_vector else [match.owned.value]

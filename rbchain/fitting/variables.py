@@ -23,7 +23,7 @@ LARGEST_CHANGE_OF_SIGNED = 1000.0
 UNITS = PASSIVE_UNITS | {
     **{"gravity": "m/s^2", "mass": "kg", "cg": "m", "inertia": "kg m^2", "rotor_inertia": "kg m^2 or "},
     **{"q": "rad or m", "qd": "rad/s or m/s", "tau": "N m or N"},
-    **{"gear_friction": "1"},
+    **{"gear_friction": "1", "placement_translation": "m"},
     **{"kp": "N m/rad or N/m", "ki": "N m/(rad s) or N/(m s)", "kd": "N m s/rad or N s/m"},
 }
 #: The largest possible numbers of parameters.
@@ -196,6 +196,11 @@ def variables_of(
         entries = np.arange(3) if wanted is None else np.array(sorted(wanted))
         size = np.full(entries.size, float(np.linalg.norm(model.gravity)) or 1.0)
         return EntryVariables(model.gravity, entries, size, [f"gravity.{'xyz'[entry]}" for entry in entries])
+    if name == "placement_translation":
+        entries = np.arange(3 * model.n_bodies) if wanted is None else np.array(sorted(wanted))
+        size = np.full(entries.size, float(np.linalg.norm(model.placement_translation, axis=-1).max()) or 0.1)
+        paths = [f"{body}.{name}.{axis}" for body in model.body_names for axis in "xyz"]
+        return EntryVariables(model.placement_translation, entries, size, [paths[entry] for entry in entries])
     if name == "inertia":
         return TensorVariables(model, range(model.n_bodies) if wanted is None else wanted)
     joints = _owners_of_dofs(model)

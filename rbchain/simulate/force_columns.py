@@ -9,6 +9,7 @@ import numpy as np
 
 from ..acting.between_bodies import BETWEEN_BODIES, Bushing, SpringDamper, label_of
 from ..core.linear import parameter_layout as codes
+from ..model.parameter_paths import XYZ
 from ..model.paths import Owned
 
 #: The kinds of the columns of each class, by the fields that have derivatives.
@@ -17,8 +18,17 @@ KINDS: dict[type, dict[str, int]] = {
         "stiffness": codes.BY_SPRING_STIFFNESS,
         "damping": codes.BY_SPRING_DAMPING,
         "rest_length": codes.BY_REST_LENGTH,
+        "point_a": codes.BY_POINT_A,
+        "point_b": codes.BY_POINT_B,
     },
-    Bushing: {"stiffness": codes.BY_BUSHING_STIFFNESS, "damping": codes.BY_BUSHING_DAMPING},
+    Bushing: {
+        "stiffness": codes.BY_BUSHING_STIFFNESS,
+        "damping": codes.BY_BUSHING_DAMPING,
+        "pose_a_translation": codes.BY_ORIGIN_A,
+        "pose_b_translation": codes.BY_ORIGIN_B,
+        "pose_a_rotation": codes.BY_TURN_A,
+        "pose_b_rotation": codes.BY_TURN_B,
+    },
 }
 #: Numbers in the upper triangle of a matrix of a bushing.
 UPPER_ENTRIES = 21
@@ -37,12 +47,16 @@ class PlaceOfForce(NamedTuple):
     @property
     def is_matrix(self) -> bool:
         """Whether the parameter is a matrix of a bushing."""
-        return self.kind in codes.OF_BUSHINGS
+        return self.kind in codes.OF_MATRICES
 
     @property
-    def rows(self) -> np.ndarray:
-        """The columns (COLUMN_ROWS, count) of `SensitivitySettings`."""
-        entries = np.arange(UPPER_ENTRIES if self.is_matrix else 1)
+    def is_vector(self) -> bool:
+        """Whether the parameter is a point of a spring, or a translation or a rotation vector of a bushing."""
+        return self.kind in codes.OF_ENDS
+
+    def rows(self, components: Sequence[int]) -> np.ndarray:
+        """Return the columns (COLUMN_ROWS, count) of `SensitivitySettings` for some components of a vector."""
+        entries = np.asarray(components) if self.is_vector else np.arange(UPPER_ENTRIES if self.is_matrix else 1)
         return np.stack(np.broadcast_arrays(self.kind, 0, entries, self.column)).astype(np.int64)
 
 
@@ -54,7 +68,8 @@ def parameters_of_forces(forces: Sequence[Any]) -> dict[str, list[Owned[Any]]]:
         if isinstance(force, BETWEEN_BODIES):
             for field, kind in KINDS[type(force)].items():
                 place = PlaceOfForce(i, counts[type(force)], kind)
-                found.setdefault(field, []).append(Owned(force.name or label_of(force), place))
+                components = XYZ if place.is_vector else ()
+                found.setdefault(field, []).append(Owned(force.name or label_of(force), place, components))
             counts[type(force)] += 1
     return found
 

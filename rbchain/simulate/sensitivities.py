@@ -20,10 +20,9 @@ from ..model.parameter_paths import MASS_AND_INERTIA
 from ..model.parameters import UPPER_TRIANGLE
 from ..model.paths import Match
 from .force_columns import PlaceOfForce, matrices_of_columns
-from .function_columns import PlaceInFunction
 from .methods import names_of
 from .samplers import outputs_of_samplers, refuse_derivatives_of_samplers
-from .sensitivity_columns import ENTRIES_OF_BODY, GRAVITY, KINDS, columns_of, dofs_of, parameters_at
+from .sensitivity_columns import AXIS, ENTRIES_OF_BODY, GEOMETRY, GRAVITY, KINDS, columns_of, dofs_of, parameters_at
 from .signal_columns import SIGNALS, Weights
 
 if TYPE_CHECKING:
@@ -32,7 +31,10 @@ if TYPE_CHECKING:
     from .request import Request
 
 #: The parameters that the forces of controllers with a model depend on.
-PARAMETERS_OF_CONTROLLERS = ("gravity", "mass", MASS_AND_INERTIA, "cg", "inertia", "rotor_inertia", "gear_ratio")
+PARAMETERS_OF_CONTROLLERS = (
+    *("gravity", "mass", MASS_AND_INERTIA, "cg", "inertia", "rotor_inertia", "gear_ratio"),
+    *GEOMETRY,
+)
 
 
 def with_sensitivities(request: Request, actions: Actions | None, weights: Weights | None) -> Actions | None:
@@ -149,6 +151,7 @@ def _refuse_unsupported(request: Request, actions: Actions) -> None:
         raise ArgumentError(
             f"derivatives contains gravity, but the model is in water, whose buoyancy depends on gravity too. {remedy}"
         )
+    _refuse_geometry(request, remedy)
     refuse_lags("the computation of derivatives", actions.shared.drives, remedy)
     _refuse_unsupported_controllers(request, actions, remedy)
     refuse_derivatives_of_samplers(request.drives, request.events, remedy)
@@ -156,6 +159,19 @@ def _refuse_unsupported(request: Request, actions: Actions) -> None:
         raise ArgumentError(
             "derivatives of trajectories require the derivatives of UserForces with respect to q and qd, but its "
             "derivatives are None. Pass UserForces(..., derivatives=...)"
+        )
+
+
+def _refuse_geometry(request: Request, remedy: str) -> None:
+    """Raise an error for derivatives with respect to geometry, if further forces depend on the geometry."""
+    model = request.model
+    found = [x for x in request.names if x != SIGNALS and _field_of(model, request.acting, x) in GEOMETRY]
+    is_closed = model.kernel_model.constraint_tables is not None
+    if found and (is_closed or model.in_water):
+        state = "has closed loops" if is_closed else "is in water"
+        raise ArgumentError(
+            f"derivatives contains {', '.join(found)}, but the model {state}, for which "
+            f"derivatives with respect to geometry are not available; expected an open chain in air. {remedy}"
         )
 
 
@@ -223,9 +239,12 @@ def _shaped(model: Model, actions: Actions, acting: Sequence[Any], name: str, co
         of_bodies = columns.reshape(*columns.shape[:-1], model.n_bodies, ENTRIES_OF_BODY[name])
         if name == "mass":
             return of_bodies[..., 0]
-        if name == "cg":
-            return of_bodies
-        return matrices_of_columns(of_bodies, 3)
+        return matrices_of_columns(of_bodies, 3) if name == "inertia" else of_bodies
+    if name == AXIS:
+        axes = np.zeros((*columns.shape[:-1], model.nv, 3), columns.dtype)
+        axes[np.isnan(columns).any(-1)] = np.nan
+        axes[..., dofs_of(model, actions, name), :] = columns.reshape(*columns.shape[:-1], -1, 3)
+        return axes
     full = np.zeros((*columns.shape[:-1], model.nv), columns.dtype)
     full[np.isnan(columns[..., 0])] = np.nan
     full[..., dofs_of(model, actions, name)] = columns
@@ -241,10 +260,8 @@ def _slope_of_armature(model: Model, name: str) -> np.ndarray:
 
 def _shaped_for_path(model: Model, match: Match[Any], columns: np.ndarray) -> np.ndarray:
     """Return the columns (..., times, 2 nv, count) of the parameter of a path with the shape of its value."""
-    if isinstance(match.owned.value, PlaceOfForce):
-        return matrices_of_columns(columns, 6) if match.owned.value.is_matrix else columns[..., 0]
-    if isinstance(match.owned.value, PlaceInFunction):
-        return columns if match.is_whole else columns[..., 0]
+    if isinstance(match.owned.value, PlaceOfForce) and match.owned.value.is_matrix:
+        return matrices_of_columns(columns, 6)
     if match.is_whole and match.components:
         return matrices_of_columns(columns, 3) if match.field == "inertia" else columns
     found = columns[..., 0]

@@ -43,9 +43,14 @@ KINDS = {
     "kd": codes.BY_KD,
     "gear_friction": codes.BY_GEAR_FRICTION,
     "gravity": codes.BY_GRAVITY,
+    "placement_translation": codes.BY_TRANSLATION,
+    "placement_rotation": codes.BY_ROTATION,
+    "axis": codes.BY_AXIS,
 }
-GRAVITY = "gravity"
-ENTRIES_OF_BODY = {"mass": 1, "cg": 3, "inertia": 6}
+GRAVITY, AXIS = "gravity", "axis"
+PLACEMENTS = ("placement_translation", "placement_rotation")
+GEOMETRY = (*PLACEMENTS, AXIS)
+ENTRIES_OF_BODY = {"mass": 1, "cg": 3, "inertia": 6, **dict.fromkeys(PLACEMENTS, 3)}
 SPRINGS = ("stiffness", "rest_position", "cubic_stiffness")
 GAINS, GEAR_FRICTION = ("kp", "ki", "kd"), "gear_friction"
 KINDS_WITH_GAINS = (drive.KIND_PID, drive.KIND_COMPUTED_TORQUE)
@@ -57,7 +62,7 @@ def parameters_at(model: Model, path: str, acting: Sequence[Any] = ()) -> list[M
     `acting` are forces, and drives after them. The values of the parameters are the indices of bodies or dofs, a
     PlaceOfForce or a PlaceInFunction.
     """
-    components = {"cg": XYZ, "inertia": TENSOR}
+    components = {"inertia": TENSOR, **dict.fromkeys(("cg", *GEOMETRY), XYZ)}
     of_model = [Owned("", 0, XYZ)]
     of_body = [Owned(body, i) for i, body in enumerate(model.body_names)]
     first, counts = model.velocity_index.tolist(), model.kernel_model.dofs.counts.tolist()
@@ -71,7 +76,7 @@ def parameters_at(model: Model, path: str, acting: Sequence[Any] = ()) -> list[M
         if name in ENTRIES_OF_BODY
         else of_model
         if name == GRAVITY
-        else of_dof
+        else [owned._replace(components=components.get(name, ())) for owned in of_dof]
         for name in KINDS
     } | {MASS_AND_INERTIA: of_body}
     for name, of_forces in (parameters_of_forces(acting) | parameters_of_functions(acting)).items():
@@ -85,7 +90,10 @@ def columns_of(model: Model, actions: Actions, acting: Sequence[Any], name: str)
         return _columns_of_path(model, actions, name, parameters_at(model, name, acting)[0])
     if name in ENTRIES_OF_BODY:
         entries = ENTRIES_OF_BODY[name]
-        dofs, entry = np.repeat(model.kernel_model.dofs.last, entries), np.tile(np.arange(entries), model.n_bodies)
+        dofs, entry = np.repeat(_dofs_of_bodies(model, name), entries), np.tile(np.arange(entries), model.n_bodies)
+    elif name == AXIS:
+        chosen = dofs_of(model, actions, name)
+        dofs, entry = np.repeat(chosen, 3), np.tile(np.arange(3), chosen.size)
     elif name == GRAVITY:
         dofs, entry = np.zeros(3, int), np.arange(3)
     elif name in GAINS:
@@ -97,6 +105,12 @@ def columns_of(model: Model, actions: Actions, acting: Sequence[Any], name: str)
     return _rows(np.full(dofs.size, KINDS[name]), dofs, entry)
 
 
+def _dofs_of_bodies(model: Model, name: str) -> np.ndarray:
+    """Return the degree of freedom of each body that has its placement or its inertia in the kernels' arrays."""
+    dofs = model.kernel_model.dofs
+    return dofs.velocity_index if name in PLACEMENTS else dofs.last
+
+
 def _rows(kinds: npt.ArrayLike, dofs: npt.ArrayLike, entries: npt.ArrayLike) -> np.ndarray:
     """Return columns (COLUMN_ROWS, count) without signals."""
     return np.stack(np.broadcast_arrays(kinds, dofs, entries, -1)).astype(np.int64)
@@ -106,7 +120,7 @@ def _columns_of_path(model: Model, actions: Actions, path: str, match: Match[Any
     """Return the columns (COLUMN_ROWS, count) of the parameter `match` that a path names."""
     name, i = match.field, match.owned.value
     if isinstance(i, PlaceOfForce):
-        return i.rows
+        return i.rows(match.components)
     if isinstance(i, PlaceInFunction):
         return i.rows(path, match.components)
     if name == MASS_AND_INERTIA:
@@ -116,20 +130,20 @@ def _columns_of_path(model: Model, actions: Actions, path: str, match: Match[Any
         kinds = [KINDS["mass"], *np.full(entries.size, KINDS["inertia"])]
         return _rows(kinds, model.kernel_model.dofs.last[i], [0, *entries])
     if name in ENTRIES_OF_BODY:
-        return _rows(KINDS[name], model.kernel_model.dofs.last[i], list(match.components) or [0])
+        return _rows(KINDS[name], _dofs_of_bodies(model, name)[i], list(match.components) or [0])
     if name == GRAVITY:
         return _rows(KINDS[name], 0, list(match.components))
     if name in GAINS:
         return _rows(KINDS[name], i, _drives_with_gains(model, actions, name, i))
     if i not in dofs_of(model, actions, name):
-        expected = "an Actuator with a gear_friction" if name == GEAR_FRICTION else "a joint with an angle"
+        expected = "an Actuator with a gear_friction" if name == GEAR_FRICTION else "a joint with an axis"
         raise ArgumentError(f"derivatives contains {path!r}, which has no derivative; expected {expected}")
-    return _rows(KINDS[name], i, [0])
+    return _rows(KINDS[name], i, list(match.components) or [0])
 
 
 def dofs_of(model: Model, actions: Actions, name: str) -> np.ndarray:
     """Return the degrees of freedom that have a column for one name; the others have zero sensitivities."""
-    if name in SPRINGS:
+    if name in (*SPRINGS, AXIS):
         return np.flatnonzero(~model.kernel_model.dofs.in_quaternion_joint)
     if name in GAINS:
         return actions.shared.drives[drive.DOF, _drives_with_gains(model, actions, name)]

@@ -107,16 +107,14 @@ def add_derivatives(bodies, state, W, model, numbers, derivatives, work, k):
     """
     a, b = bodies
     tip = add3(origin_about_first_joint(b, model, work, k), state.arm_b)
-    v = motion_at_tip(load_motion(work.dof, b, frame.V, k), state.arm_b)
+    v = velocity_at(b, tip, model, work, k)
     i, j = b, a
     while i != j:  # go up both paths until they meet
         on_path_to_b = comes_after(i, j, model)
         dof = i if on_path_to_b else j
         S = motion_at(dof, tip, model, work, k)
-        y = add_forces(
-            response(state, S, numbers, k),
-            damping_response(state, cross_motion(S, velocity_from_joint(dof, v, tip, model, work, k)), numbers, k),
-        )
+        v_parent = velocity_at(model.parent[model.first[dof]], tip, model, work, k)
+        y = response_along(state, S, v, v_parent, numbers, k)
         by_qd = damping_response(state, S, numbers, k)
         if on_path_to_b:
             add_columns(ChangeAlongDof(dof, True, S, y, by_qd), bodies, tip, W, model, derivatives, work, k)
@@ -161,15 +159,24 @@ def motion_at(i, tip, model, work, k):
 
 
 @kernel
-def velocity_from_joint(i, v, tip, model, work, k):
-    """Return v minus the velocity of the parent body of the joint of dof i, both at the tip, in world axes.
+def velocity_at(i, tip, model, work, k):
+    """Return the velocity of the body of dof i, a Motion at the point `tip` (3), in world axes, rad/s and m/s.
 
-    v and the result are Motions, rad/s and m/s. `tip` (3) is the position from the first joint origin, m.
+    `tip` is the position from the first joint origin, m. Reads V and POSITION.
     """
-    p = model.parent[model.first[i]]
-    arm = subtract3(tip, origin_about_first_joint(p, model, work, k))
-    parent = motion_at_tip(load_motion(work.dof, p, frame.V, k), arm)
-    return Motion(subtract3(v.ang, parent.ang), subtract3(v.lin, parent.lin))
+    arm = subtract3(tip, origin_about_first_joint(i, model, work, k))
+    return motion_at_tip(load_motion(work.dof, i, frame.V, k), arm)
+
+
+@kernel
+def response_along(state, S, v, v_in_front, numbers, k):
+    """Return y = H S + B (S x (v - v_in_front)), the change of the wrench on b along a displacement of b alone.
+
+    v is the velocity of b, and `v_in_front` the velocity of the body in front of the joint that displaces b. Both are
+    Motions, and the result is a Force, at the point of the force, in world axes.
+    """
+    relative = Motion(subtract3(v.ang, v_in_front.ang), subtract3(v.lin, v_in_front.lin))
+    return add_forces(response(state, S, numbers, k), damping_response(state, cross_motion(S, relative), numbers, k))
 
 
 def _is_bushing(state, *_):

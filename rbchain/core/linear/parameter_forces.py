@@ -47,8 +47,10 @@ from .parameter_layout import (
     OF_ACTUATORS,
     OF_DRIVES,
     OF_FEEDBACK,
+    OF_GEOMETRY,
 )
-from .parameters_between_bodies import add_force_between_bodies, force_of_dof
+from .parameters_between_bodies import add_force_between_bodies, axis_of_body, force_of_dof
+from .parameters_of_geometry import subtract_force_of_geometry
 
 
 @kernel
@@ -65,6 +67,8 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
         subtract_force_of_body(i, block, kind, columns[COLUMN_ENTRY, column], w, k)
     elif kind == BY_GRAVITY:
         add_weights(block, columns[COLUMN_ENTRY, column], w, k)
+    elif kind in OF_GEOMETRY:
+        subtract_force_of_geometry(block, kind, i, columns[COLUMN_ENTRY, column], w, k)
     elif kind in BETWEEN_BODIES:
         add_force_between_bodies(block, columns, column, w, k)
     elif kind == BY_ARMATURE:
@@ -269,16 +273,6 @@ def force_by_parameter(i, block, kind, entry, k):
     m, e = parameter(model.parameters, i, param.MASS, k), axis_of_body(axes, entry)
     change = acceleration_about_origin(e, w, wd)
     return Force(scale3(m, add3(cross(e, b), cross(c, change))), scale3(m, change))
-
-
-@kernel
-def axis_of_body(axes, j):
-    """Return column j (3) of a rotation (9)."""
-    if j == 0:
-        return (axes[0], axes[3], axes[6])
-    if j == 1:
-        return (axes[1], axes[4], axes[7])
-    return (axes[2], axes[5], axes[8])
 
 
 @kernel

@@ -74,6 +74,7 @@ from .parameter_layout import (
 )
 from .parameters_between_bodies import place_bodies
 from .parameters_of_functions import store_derivatives_of_functions
+from .parameters_of_geometry import prepare_geometry
 from .sampled_sensitivities import (
     add_changes_of_outputs,
     begin_sampled_sensitivities,
@@ -147,6 +148,7 @@ def evaluate_with_sensitivities(block, y, t, rate, k):
     close_columns(block, y, t, rate, k)
     update_motion(block, columns, y, rate, k)
     place_bodies(block, columns, y, k)
+    prepare_geometry(block, columns, y, rate, k)
     first, size = rows_of_motion(block), rows_of_column(block)
     for column in range(columns.shape[1]):
         for i in range(n):

@@ -241,6 +241,12 @@ def body_poses(model, q, poses, work, k):
 @kernel
 def body_axes(i, model, work, k):
     """Compute the rotation (9) from body axes to world axes for the body of dof i (reads R)."""
+    return axes_of_body(i, load9(work.dof, i, frame.R, k), model, k)
+
+
+@kernel
+def axes_of_body(i, R, model, k):
+    """Return the rotation (9) from body axes to the world, for the rotation R (9) from frame i to the world."""
     x, y, z = parameter3(model.parameters, i, param.AXIS, k)
     one = constant_like(x, 1.0)
     # the transpose of `model.joint.axes_along`
@@ -249,7 +255,7 @@ def body_axes(i, model, work, k):
     d = one / (one + c)
     xy = -x * b * d
     F_T = (one - x * x * d, sign * xy, -sign * x, xy, sign * (one - b * b * d), -sign * b, x, sign * b, sign * c)
-    return compose(load9(work.dof, i, frame.R, k), F_T)
+    return compose(R, F_T)
 
 
 @kernel
