@@ -230,7 +230,7 @@ def test_events_batches_precisions_and_files(tmp_path):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["cord.point_a"], "'cord' has no 'point_a'; expected one of stiffness, damping, rest_length"),
+        (["cord.pose_a_rotation"], "'cord' has no 'pose_a_rotation'; expected one of stiffness, damping, rest_length"),
         (["chord.stiffness"], "nothing named 'chord' has 'stiffness'.*did you mean cord"),
         (["world-link2.stiffness"], "matches 2 parameters; expected the path of one of .*Give each force another name"),
         (["mount.rest_length"], "'mount' has no 'rest_length'"),
@@ -278,7 +278,7 @@ def test_a_fit_finds_the_spring_of_a_motion():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"parameters": ["wall.point_a"]}, "'wall' has no 'point_a'"),
+        ({"parameters": ["wall.point_a"]}, "a point or a pose of a force, which fit does not support"),
         ({"forces": [wall(5.0, 0.0)], "parameters": ["wall.damping"]}, "is zero and therefore stays fixed"),
         ({"forces": [wall([5.0, 6.0], 0.0)]}, r"wall.stiffness has shape \(2,\)"),
         ({"forces": [wall(5.0, 0.0), wall(6.0, 0.0)]}, "matches 2 parameters; expected one. Give each force another"),

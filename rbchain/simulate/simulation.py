@@ -178,9 +178,11 @@ def simulate(
         references of `PID` and `ComputedTorque`, and of the feedforward of `PID`. They are in the order of the drives,
         of the fields of a drive, and of the times. The other names are fields of the model. These are "mass", "cg",
         "inertia", "rotor_inertia", "gear_ratio", "stiffness", "rest_position", "cubic_stiffness", "damping",
-        "friction", "static_friction" and "gravity". They require forces with known derivatives. A path, such as
+        "friction", "static_friction", "gravity", "placement_translation", "placement_rotation" and "axis". The last
+        two stand for rotation vectors, as in `Dispersion`. All require forces with known derivatives. A path, such as
         "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. The paths "NAME.stiffness",
-        "NAME.damping" and "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing` with this name, and
+        "NAME.damping" and "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing` with this name. So are
+        "NAME.point_a", "NAME.pose_a_translation" and "NAME.pose_a_rotation", and the same names with b. The paths
         "NAME.parameters" are the parameters of the `UserForces`, which require its `parameter_derivatives`. For closed
         loops, "q" and "qd" are the initial state before its projection onto the constraints. The tolerances of "rk45"
         and "dop853" also apply to the derivatives, unless `rb.options(control_derivative_errors=False)` turns this off.

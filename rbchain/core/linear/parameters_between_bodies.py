@@ -35,7 +35,7 @@ from ..forces.springs import (
     spring_state,
     stretch_of_spring,
 )
-from ..lanes.lanes import constant_like, select, zeros_like
+from ..lanes.lanes import select, zeros_like
 from ..spatial.storage import load9
 from ..spatial.vectors import (
     Force,
@@ -134,7 +134,6 @@ def add_force_of_end(block, kind, s, entry, w, k):
     """
     actions, model, work = block.loads.actions, block.model, block.work
     springs, bushings, numbers = actions.shared.springs, actions.shared.bushings, actions.numbers
-    zero = constant_like(work.dof, 0.0)
     if kind in OF_BUSHINGS:
         bushing = bushing_state(s, model, bushings, numbers, work, k)
         a, b, W = bushings[BUSHING_DOF_A, s], bushings[BUSHING_DOF_B, s], bushing_wrench(bushing)
@@ -142,6 +141,7 @@ def add_force_of_end(block, kind, s, entry, w, k):
         add_joint_forces_of_end((a, b), bushing, kind in OF_ENDS_A, S, W, block, w, k)
     else:
         spring = spring_state(s, model, springs, numbers, work, k)
+        zero = zeros_like(spring.tension)
         a, b, W = springs[SPRING_DOF_A, s], springs[SPRING_DOF_B, s], Force((zero, zero, zero), spring_force(spring))
         e = axis_of_body(body_axes(a if kind == BY_POINT_A else b, model, work, k), entry)
         add_joint_forces_of_end((a, b), spring, kind in OF_ENDS_A, Motion((zero, zero, zero), e), W, block, w, k)
@@ -154,7 +154,7 @@ def displacement_of_frame(kind, s, bushing, entry, block, k):
     The result is a Motion at the origin of B, in world axes.
     """
     bushings, numbers = block.loads.actions.shared.bushings, block.loads.actions.numbers
-    zero = constant_like(block.work.dof, 0.0)
+    zero = zeros_like(bushing.p[0])
     if kind == BY_TURN_A:
         turn = Motion(axis_of_body(bushing.axes, entry), (zero, zero, zero))
         return motion_at_tip(turn, rotate(bushing.axes, bushing.p))
