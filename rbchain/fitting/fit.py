@@ -62,11 +62,11 @@ def fit(
     parameters : sequence of str
         Names of fields, such as "mass" for all masses, or paths, such as "link2.mass" or "link[2-6].cg.x", as in
         `simulate(..., derivatives=...)`. Rotations, such as "axis", are not fitted. Paths such as "cord.stiffness"
-        select parameters of a `SpringDamper` in `forces` by its name. "q" and "qd" stand for the initial state of each trajectory. Without them, a simulation
-        starts exactly from the first measured state. In closed loops, they are the initial state in independent
-        coordinates, and the others follow from the constraints. Positive parameters are fitted as logarithms, and
-        entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so the tensor is always
-        physically consistent.
+        select parameters of a `SpringDamper` in `forces` by its name. "q" and "qd" stand for the initial state of each
+        trajectory. Without them, a simulation starts exactly from the first measured state. In closed loops, they are
+        the initial state in independent coordinates, and the others follow from the constraints. Positive parameters
+        are fitted as logarithms, and entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so
+        the tensor is always physically consistent.
     drives, forces, tau
         As for `simulate`, for trajectories without their own drives, forces or `tau`. Random signals are the same as
         in the first sample of a simulation.
