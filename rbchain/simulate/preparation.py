@@ -14,12 +14,14 @@ from ..acting.flatten_drives import refuse_lags, refuse_short_lags
 from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import drive_layout as drive
+from ..core.forces.signal_layout import are_constant
 from ..core.linear.sampled_sensitivities import sampled_sensitivities_size
 from ..core.methods.settings import AdaptiveStepSettings
 from ..core.motion.sample_memory import memory_size
 from ..core.sample import tally_layout as tallies
 from ..core.sample.rate import REAL_STABILITY_LIMIT
 from ..core.sample.records import Outcome, Saved, Start
+from ..core.tree import setting_layout as setting
 from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
 from ..drivers.trajectories import Actions
 from ..drivers.trajectory_memory import TrajectoryMemory, trajectory_memory
@@ -235,6 +237,15 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
         refuse_short_lags(request.drives, method.name, request.settings.step, longest)
         refuse_unstable_feedback(request.drives, method.name, request.settings.step)
     return with_sensitivities(request, with_modes(model, actions, method, dtype), weights), calls
+
+
+def depends_on_time(actions: Actions | None) -> bool:
+    """Whether actions contain clocks, user functions, or signals that are not constant."""
+    if actions is None:
+        return False
+    shared = actions.shared
+    has_functions = actions.settings[setting.FUNCTIONS] > 0
+    return bool(shared.samplers is not None or not are_constant(shared.signals) or has_functions)
 
 
 def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarray) -> None:

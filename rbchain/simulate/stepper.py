@@ -16,9 +16,7 @@ from ..acting.random_actions import actions_of_samples, numbers_of_episodes, ran
 from ..common.failures import OnFailure
 from ..common.real_arrays import finite_number, whole_number
 from ..compiling.jit import compiled_for
-from ..core.forces.signal_layout import are_constant
 from ..core.motion.sample_memory import TIME_OF_RATE
-from ..core.tree import setting_layout
 from ..drivers.stepping import time_of_steps
 from ..drivers.trajectories import integrate_batch
 from ..errors import ArgumentError, SimulationError, SimulationWarning, Status
@@ -29,7 +27,7 @@ from .compiled_steps import CompiledSteps
 from .episodes import NewEpisodes
 from .loops import held_dofs
 from .messages import message_of_stepper
-from .preparation import Prepared, prepare, refuse_forces_of_drives, width_of
+from .preparation import Prepared, depends_on_time, prepare, refuse_forces_of_drives, width_of
 from .request import Request
 from .resets import closed_rows, groups_of_equal, refuse_arguments, rows_of, states_of_rows, with_parameters
 from .results import exceptions_of
@@ -395,9 +393,4 @@ class Stepper(CompiledSteps):
             random_signals_of(original.drives) + random_signals_of(original.forces)
         )
         self._holds_dofs = bool(held_dofs(actions, self._model.nv).any())
-        self._is_autonomous = actions is None or not (
-            has_samplers
-            or not are_constant(actions.shared.signals)
-            or actions.settings[setting_layout.FUNCTIONS] > 0
-            or len(original.events) > 0
-        )
+        self._is_autonomous = not (original.events or depends_on_time(actions))
