@@ -20,13 +20,20 @@ from typing import NamedTuple
 from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like, epsilon, full_like, select, zeros_like
 from ..spatial.storage import load3, load_motion, number3
-from ..spatial.vectors import add3, cross, dot, length, motion_at_tip, rotate, scale3, size, subtract3
+from ..spatial.vectors import add3, cross, dot, length, motion_at_tip, scale3, size, subtract3
 from ..tree import frame_layout as frame
-from ..tree.kinematics import body_axes
 from . import element_layout as element
 from .contact_layout import has_tangents
-from .contact_points import ContactLengths, ContactPoints, acceleration_of_point
-from .sphere_sphere import OTHER_POINT, OTHER_RADIUS, POINT, RADII, RADIUS, positive_length
+from .contact_points import ContactLengths, acceleration_of_point
+from .sphere_sphere import (
+    OTHER_POINT,
+    POINT,
+    RADII,
+    acceleration_of_radii,
+    points_around,
+    positive_length,
+    vector_on_body,
+)
 
 # --- numbers of an element: those of two spheres at the centers, and ---
 HALF_AXIS = element.NUMBER_SHAPE + 9  # 3: from the center of the second segment to an end, body axes, m
@@ -56,13 +63,6 @@ class Segments(NamedTuple):
     distance: float
     is_inside: bool
     other_is_inside: bool
-
-
-@kernel
-def vector_on_body(i, at, model, numbers, work, k):
-    """Return a vector (3) of body i in world axes, whose numbers in body axes start at `at`; n is the world."""
-    vector = number3(numbers, at, k)
-    return vector if i == model.parent.shape[0] else rotate(body_axes(i, model, work, k), vector)
 
 
 @kernel
@@ -123,12 +123,8 @@ def closest_points(e, model, contacts, numbers, work, k):
 @kernel
 def points_of_capsules(e, model, contacts, numbers, work, k):
     """Return the ContactPoints: see `points_of_contact`."""
-    at, found = contacts.table[element.NUMBERS, e], closest_points(e, model, contacts, numbers, work, k)
-    first, second, n = found.first, found.second, found.normal
-    if has_tangents(e, contacts.table):
-        first = add3(first, scale3(numbers[at + OTHER_RADIUS, k], n))
-        second = subtract3(second, scale3(numbers[at + RADIUS, k], n))
-    return ContactPoints(first, second, n, found.distance - numbers[at + RADII, k])
+    found = closest_points(e, model, contacts, numbers, work, k)
+    return points_around(found.first, found.second, found.normal, found.distance, e, contacts.table, numbers, k)
 
 
 @kernel
@@ -178,10 +174,7 @@ def accelerations_of_capsules(e, model, contacts, numbers, work, k):
     turn = scale3(one / positive_length(d), subtract3(rate, scale3(dot(n, rate), n)))
     normal = dot(n, change) + dot(turn, w)
     if has_tangents(e, table):
-        below = add3(cross(a.ang, n), cross(v.ang, turn))
-        above = add3(cross(a_other.ang, n), cross(v_other.ang, turn))
-        radii = add3(scale3(numbers[at + RADIUS, k], below), scale3(numbers[at + OTHER_RADIUS, k], above))
-        change = subtract3(change, radii)
+        change = subtract3(change, acceleration_of_radii(n, turn, (v, a), (v_other, a_other), at, numbers, k))
     return normal, change
 
 

@@ -32,13 +32,13 @@ TANGENT_AXES = (
 
 
 @kernel
-def center_of_sphere(i, at, model, numbers, work, k):
-    """Return the vector from joint origin i, or from the origin of the world, to a point whose numbers start at `at`.
+def vector_on_body(i, at, model, numbers, work, k):
+    """Return a vector (3) of body i in world axes, m, whose numbers in body axes start at `at`; n is the world.
 
-    The vector (3) is in world axes, the point in body axes, both in m. Reads R.
+    Reads R.
     """
-    point = number3(numbers, at, k)
-    return point if i == model.parent.shape[0] else rotate(body_axes(i, model, work, k), point)
+    vector = number3(numbers, at, k)
+    return vector if i == model.parent.shape[0] else rotate(body_axes(i, model, work, k), vector)
 
 
 @kernel
@@ -49,8 +49,8 @@ def line_of_centers(e, model, contacts, numbers, work, k):
     """
     table, at = contacts.table, contacts.table[element.NUMBERS, e]
     other, i = table[element.OTHER, e], table[element.DOF, e]
-    first = center_of_sphere(other, at + OTHER_POINT, model, numbers, work, k)
-    second = center_of_sphere(i, at + POINT, model, numbers, work, k)
+    first = vector_on_body(other, at + OTHER_POINT, model, numbers, work, k)
+    second = vector_on_body(i, at + POINT, model, numbers, work, k)
     line = subtract3(
         add3(load3(work.dof, i, frame.POSITION, k), second), add3(load3(work.dof, other, frame.POSITION, k), first)
     )
@@ -68,9 +68,18 @@ def positive_length(d):
 @kernel
 def points_of_spheres(e, model, contacts, numbers, work, k):
     """Return the ContactPoints: see `points_of_contact`."""
-    at = contacts.table[element.NUMBERS, e]
     first, second, n, d = line_of_centers(e, model, contacts, numbers, work, k)
-    if has_tangents(e, contacts.table):
+    return points_around(first, second, n, d, e, contacts.table, numbers, k)
+
+
+@kernel
+def points_around(first, second, n, d, e, table, numbers, k):
+    """Return the ContactPoints of two surfaces at the radii from two points on the bodies.
+
+    `first` and `second` (3) are the levers to these points, n (3) is the direction of their line, d its length.
+    """
+    at = table[element.NUMBERS, e]
+    if has_tangents(e, table):
         first = add3(first, scale3(numbers[at + OTHER_RADIUS, k], n))
         second = subtract3(second, scale3(numbers[at + RADIUS, k], n))
     return ContactPoints(first, second, n, d - numbers[at + RADII, k])
@@ -120,11 +129,22 @@ def accelerations_of_spheres(e, model, contacts, numbers, work, k):
     normal = dot(n, change) + dot(across, across) / positive_length(d)
     if has_tangents(e, table):
         turn = scale3(constant_like(d, 1.0) / positive_length(d), across)
-        below = add3(cross(a.ang, n), cross(v.ang, turn))
-        above = add3(cross(a_other.ang, n), cross(v_other.ang, turn))
-        radii = add3(scale3(numbers[at + RADIUS, k], below), scale3(numbers[at + OTHER_RADIUS, k], above))
-        change = subtract3(change, radii)
+        change = subtract3(change, acceleration_of_radii(n, turn, (v, a), (v_other, a_other), at, numbers, k))
     return normal, change
+
+
+@kernel
+def acceleration_of_radii(n, turn, motion, other_motion, at, numbers, k):
+    """Return by how much the relative acceleration of two surfaces is below the one of `points_around`, m/s^2.
+
+    n (3) is the normal, and `turn` (3) its rate, 1/s. `motion` and `other_motion` are the velocity and the acceleration
+    of the second and the first body. The point of the second surface, with the radius r, has the velocity
+    - omega x r n relative to the point on the body, and the point of the first surface omega x r n.
+    """
+    (v, a), (v_other, a_other) = motion, other_motion
+    below = add3(cross(a.ang, n), cross(v.ang, turn))
+    above = add3(cross(a_other.ang, n), cross(v_other.ang, turn))
+    return add3(scale3(numbers[at + RADIUS, k], below), scale3(numbers[at + OTHER_RADIUS, k], above))
 
 
 @kernel
