@@ -142,12 +142,14 @@ def flatten_contacts(
             else:
                 columns = flatten_stops(model, what, force, i, numbers)
         for kind, dof, first, sign in columns:
-            elements.append([kind, dof, first, row, sign, number, other, size, 0])
+            elements.append([kind, dof, first, row, sign, number, other, size, 0, -1])
             row += size
     table = np.array(elements, np.int64).T.copy()
     touches = (table[element.SIZE] == 3) & (table[element.OTHER] == model.nv)
     for e in np.flatnonzero(touches):
         table[element.POINTS, e] = np.sum(touches & (table[element.DOF] == table[element.DOF, e]))
+    if np.all(table[element.POINTS] >= 3) and not model.constraint_names:
+        table[element.GROUP] = np.unique(table[element.DOF], return_inverse=True)[1]
     return table
 
 

@@ -70,17 +70,26 @@ RESTITUTION_IMPULSE = 38  # p with restitution, while the law of impacts limits 
 SHIFT = 39  # velocity at the end of a step minus the velocity at which the impulses of the row act
 LEVER = 40  # 3: lever of the point of the second body, at the normal row of a contact, world axes, m
 OTHER_LEVER = 43  # 3: lever of the point of the first body; not set if it is the world
-ROWS = 46
+BASIS = 46  # 6: row of B (`contact_reduction`), the Force on the body of a unit impulse about its joint origin
+SLOPE, SOLVED = 52, 53  # M and t of a Newton step (`contact_reduction`)
+TURN = 54  # term of the direction of the tangents, or the direction (`contact_reduction`)
+SOLVED_CHANGE = 55  # change of u by a Newton step of `contact_reduction`
+REDUCES = 56  # in the first row: 1 if Newton steps use `contact_reduction`, else 0
+ROWS = 57
 
 
 class Contacts(NamedTuple):
     """The dry friction, joint stops and contacts of the samples in one block; m is the number of rows.
+
+    c is the number of unknowns of a Newton step of `contact_reduction`, or zero.
 
     * `table` (element.ROWS, elements) is described in `element_layout`, `rows` (m, ROWS, lanes) above.
     * `jacobian` (m, n, lanes) is J.
     * `responses` (m, n, lanes) are the velocities H^-1 J^T that unit impulses of the rows cause.
     * `matrix` (m, m, lanes) is J H^-1 J^T. `linear` (m, m, lanes) is the matrix of a Newton step. Its first rows and
       columns belong to the elements that the step changes.
+    * `bodies` (c, n, lanes) are the velocities that unit forces on the bodies cause, `reduced` (c, c, lanes) is L^T,
+      and `sums` (c, 7, lanes) contains S and forces on the bodies (`contact_reduction`).
     * `changes` (2, n, lanes) is memory for changes of velocities, rad/s or m/s, and of positions along the tangent
       space, rad or m. Time stepping keeps DINV in `changes[1]` (`core.motion.moreau`).
     """
@@ -91,10 +100,13 @@ class Contacts(NamedTuple):
     responses: Annotated[np.ndarray, "m", "n"]
     matrix: Annotated[np.ndarray, "m", "m"]
     linear: Annotated[np.ndarray, "m", "m"]
+    bodies: Annotated[np.ndarray, "c", "n"]
+    reduced: Annotated[np.ndarray, "c", "c"]
+    sums: Annotated[np.ndarray, "c", 7]
     changes: Annotated[np.ndarray, 2, "n"]
 
 
-_size_of_contacts, _carve_contacts = lane_record(Contacts, "m", "n")
+_size_of_contacts, _carve_contacts = lane_record(Contacts, "m", "n", "c")
 
 
 @kernel
@@ -124,12 +136,21 @@ def row_count(table):
     return count
 
 
+@kernel
+def unknown_count(table):
+    """Return the number of unknowns of a Newton step of `contact_reduction`, or zero."""
+    groups = 0
+    for e in range(table.shape[1]):
+        groups = max(groups, table[element.GROUP, e] + 1)
+    return 6 * groups
+
+
 def contacts_size(table, n):
     """Return how many numbers per lane `contacts_in` needs. Called in Python."""
-    return _size_of_contacts(int(table[element.SIZE].sum()), n)
+    return _size_of_contacts(int(table[element.SIZE].sum()), n, 6 * int(table[element.GROUP].max() + 1))
 
 
 @kernel
 def contacts_in(memory, first, width, table, n):
     """Create the Contacts of a block in the flat array `memory`, starting at index `first`."""
-    return _carve_contacts(memory, first, width, table, row_count(table), n)
+    return _carve_contacts(memory, first, width, table, row_count(table), n, unknown_count(table))

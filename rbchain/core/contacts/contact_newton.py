@@ -1,8 +1,9 @@
 """Newton steps of `contact_solver`: linearized equations of all rows, and a line search.
 
 `contact_layout` describes the arguments. `residual`, `limit`, `running` and `length` are one value for each lane, and
-`index` is the number of the round. The matrix of a step is `Contacts.linear` (m, m, lanes): its entry (a, b) belongs to
-the rows at the places a and b. The first `count` places are used. `proximal` is added to its diagonal.
+`index` is the number of the round. `proximal` is added to the diagonal of the matrix of a step, which
+`contact_elimination` describes. In bodies with three or more points on the world, the equations of `contact_reduction`
+have the same solution with fewer unknowns.
 """
 
 import math
@@ -10,7 +11,9 @@ import math
 from ...compiling.jit import kernel, routine
 from ..lanes.lanes import any_lane, constant_like, epsilon, nan_unless_finite, select
 from . import contact_layout as contact, element_layout as element
+from .contact_elimination import eliminate_rows, row_at_place
 from .contact_layout import has_tangents
+from .contact_reduction import expand_step, fill_reduced_equations, is_reduced
 from .contact_residuals import (
     change_of_friction,
     change_of_normal,
@@ -35,6 +38,9 @@ LEAST_REDUCTION = 2e-4
 # Impulses of dependent rows then change as little as possible. The number is multiplied by INCREASE after a step that
 # fails, up to LARGEST_PROXIMAL, and by DECREASE after a step that succeeds.
 PROXIMAL, LARGEST_PROXIMAL, INCREASE, DECREASE = 16.0, 0.3, 100.0, 0.1
+# Number of rounds with the equations of `contact_reduction`, if their round-off error is less than ROUND_OFF times the
+# tolerance of the solver.
+REDUCED_ROUNDS, ROUND_OFF = 1, 100.0
 
 
 @routine
@@ -77,7 +83,7 @@ def newton_step(contacts, running, index, proximal, k):
     reduction = constant_like(rows, LEAST_REDUCTION)
     enlarge_factors(contacts, index, k)
     before = sum_of_squares(contacts, k)
-    compute_step(contacts, proximal, k)
+    compute_step(contacts, index, proximal, k)
     length = select(running > zero, one, zero)
     for trial in range(LENGTHS + 1):
         move_along_step(contacts, length, k)
@@ -157,16 +163,55 @@ def scaled_square(row, change, rows, k):
 
 
 @routine
-def compute_step(contacts, proximal, k):
+def compute_step(contacts, index, proximal, k):
     """Compute a Newton step: the changes of the impulses, in RIGHT, and the changes of the velocities, in CHANGE.
 
     Stores the impulses and velocities before the step.
     """
-    rows, matrix = contacts.rows, contacts.matrix
-    eliminate_rows(contacts, linearize(contacts, proximal, k), k)
+    rows, zero = contacts.rows, constant_like(contacts.rows, 0.0)
     for row in range(rows.shape[0]):
         rows[row, contact.STEP_IMPULSE, k] = rows[row, contact.IMPULSE, k]
         rows[row, contact.STEP_VELOCITY, k] = rows[row, contact.VELOCITY, k]
+    reduces = reduced_lanes(contacts, index, k)
+    if any_lane(reduces > zero):
+        linearize_rows(contacts, k)
+        eliminate_rows(contacts, fill_reduced_equations(contacts, proximal, k), k)
+        expand_step(contacts, k)
+    if any_lane(reduces <= zero):
+        eliminate_rows(contacts, linearize(contacts, proximal, k), k)
+        compute_change(contacts, k)
+    for row in range(rows.shape[0] if is_reduced(contacts) else 0):
+        x, change = rows[row, contact.SOLVED, k], rows[row, contact.SOLVED_CHANGE, k]
+        rows[row, contact.RIGHT, k] = select(reduces > zero, x, rows[row, contact.RIGHT, k])
+        rows[row, contact.CHANGE, k] = select(reduces > zero, change, rows[row, contact.CHANGE, k])
+
+
+@kernel
+def reduced_lanes(contacts, index, k):
+    """Return 1 in lanes whose Newton step of a round follows from the equations of `contact_reduction`, else 0."""
+    return contacts.rows[0, contact.REDUCES, k] * constant_like(contacts.rows, 1.0 if index < REDUCED_ROUNDS else 0.0)
+
+
+@kernel
+def choose_equations(contacts, tolerance, k):
+    """Set REDUCES, from the velocities and the tolerance of the solver, in m/s or rad/s.
+
+    The equations of `contact_reduction` have larger round-off errors, which are too large for some velocities.
+    """
+    rows = contacts.rows
+    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+    speed = nan_unless_finite(rows[0, contact.VELOCITY, k])
+    for row in range(rows.shape[0]):
+        speed = max(speed, abs(rows[row, contact.VELOCITY, k]))
+    fits = speed * epsilon(rows) <= constant_like(rows, ROUND_OFF * tolerance) * least_proximal(rows)
+    rows[0, contact.REDUCES, k] = select(fits, one if is_reduced(contacts) else zero, zero)
+
+
+@kernel
+def compute_change(contacts, k):
+    """Compute the changes of the velocities, in CHANGE, from the changes of the impulses, in RIGHT."""
+    rows, matrix = contacts.rows, contacts.matrix
+    for row in range(rows.shape[0]):
         rows[row, contact.CHANGE, k] = constant_like(rows, 0.0)
     for row in range(rows.shape[0]):
         x = rows[row, contact.RIGHT, k]
@@ -217,9 +262,14 @@ def linearize(contacts, proximal, k):
 
 
 @kernel
-def row_at_place(a, contacts):
-    """Return the number of the row at place a of the matrix of a Newton step."""
-    return int(contacts.rows[a, contact.PLACE, 0])
+def linearize_rows(contacts, k):
+    """Set the right-hand sides of the equations of all rows."""
+    table = contacts.table
+    for e in range(table.shape[1]):
+        row = table[element.ROW, e]
+        linearize_row(table[element.KIND, e], row, contacts, k)
+        if has_tangents(e, table):
+            linearize_tangents(row, contacts, k)
 
 
 @kernel
@@ -314,69 +364,3 @@ def fill_tangents(place, row, count, contacts, proximal, k):
         linear[here, place + 1, k] = linear[here, place + 1, k] - ratio * first
         linear[here, place + 2, k] = linear[here, place + 2, k] - ratio * second
         linear[here, place, k] = linear[here, place, k] - select(is_inside, zero, mu * d)
-
-
-@routine
-def eliminate_rows(contacts, count, k):
-    """Solve the first `count` linear equations for the changes of the impulses, in RIGHT, by Gaussian elimination.
-
-    The rows are not exchanged. A step that is wrong because of a small pivot does not pass the line search.
-    """
-    rows, linear = contacts.rows, contacts.linear
-    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
-    for a in range(count):
-        row = row_at_place(a, contacts)
-        groups = a - a % 4
-        for c in range(0, groups, 4):
-            subtract_four_rows(a, c, count, contacts, k)
-        for c in range(groups, a):
-            factor, passed = factors_of_row(linear[a, c, k], c, contacts, k)
-            if any_lane(factor != zero):
-                for j in range(c + 1, count):
-                    linear[a, j, k] = linear[a, j, k] - passed * linear[c, j, k]
-                source = row_at_place(c, contacts)
-                rows[row, contact.RIGHT, k] = rows[row, contact.RIGHT, k] - factor * rows[source, contact.RIGHT, k]
-        pivot = linear[a, a, k]
-        is_regular = abs(pivot) > zero
-        rows[row, contact.PIVOT, k] = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
-    for a in range(count - 1, -1, -1):
-        row = row_at_place(a, contacts)
-        x = rows[row, contact.RIGHT, k]
-        for j in range(a + 1, count):
-            x = x - linear[a, j, k] * rows[row_at_place(j, contacts), contact.RIGHT, k]
-        rows[row, contact.RIGHT, k] = x * rows[row, contact.PIVOT, k]
-
-
-@kernel
-def factors_of_row(entry, c, contacts, k):
-    """Return the multiples of the row at place c to subtract from a right-hand side and from a row with this entry.
-
-    Without coupling, the rest of the row at place c is zero, except for the tangents of a disk of radius zero, where
-    the step neglects it. Each lane decides for itself, so that it does not depend on its neighbors.
-    """
-    rows, source = contacts.rows, row_at_place(c, contacts)
-    factor = entry * rows[source, contact.PIVOT, k]
-    zero = nan_unless_finite(factor)
-    return factor, select(rows[source, contact.COUPLES, k] != zero, factor, zero)
-
-
-@kernel
-def subtract_four_rows(a, c, count, contacts, k):
-    """Subtract multiples of the rows at places c to c + 3 from the row at place a, which is read and written once."""
-    rows, linear, zero = contacts.rows, contacts.linear, constant_like(contacts.rows, 0.0)
-    right0, first = factors_of_row(linear[a, c, k], c, contacts, k)
-    entry = linear[a, c + 1, k] - first * linear[c, c + 1, k]
-    right1, second = factors_of_row(entry, c + 1, contacts, k)
-    entry = linear[a, c + 2, k] - first * linear[c, c + 2, k] - second * linear[c + 1, c + 2, k]
-    right2, third = factors_of_row(entry, c + 2, contacts, k)
-    entry = linear[a, c + 3, k] - first * linear[c, c + 3, k] - second * linear[c + 1, c + 3, k]
-    right3, fourth = factors_of_row(entry - third * linear[c + 2, c + 3, k], c + 3, contacts, k)
-    if any_lane((right0 != zero) | (right1 != zero) | (right2 != zero) | (right3 != zero)):
-        for j in range(c + 4, count):
-            entry = linear[a, j, k] - first * linear[c, j, k] - second * linear[c + 1, j, k]
-            linear[a, j, k] = entry - third * linear[c + 2, j, k] - fourth * linear[c + 3, j, k]
-        row = row_at_place(a, contacts)
-        right = rows[row, contact.RIGHT, k] - right0 * rows[row_at_place(c, contacts), contact.RIGHT, k]
-        right = right - right1 * rows[row_at_place(c + 1, contacts), contact.RIGHT, k]
-        right = right - right2 * rows[row_at_place(c + 2, contacts), contact.RIGHT, k]
-        rows[row, contact.RIGHT, k] = right - right3 * rows[row_at_place(c + 3, contacts), contact.RIGHT, k]

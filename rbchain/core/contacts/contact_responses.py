@@ -16,14 +16,15 @@ from ...compiling.jit import is_given, kernel, only_if, routine
 from ..lanes.lanes import constant_like, nan_unless_finite, select, zeros_like
 from ..loops.constrained_dynamics import carry_change, store_targets_of_changes
 from ..loops.constraint_solver import respond_to_multipliers, solve_multipliers
-from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
-from ..spatial.vectors import Force, motion_at_tip, power, scale_force, subtract_forces, z_axis
+from ..spatial.storage import load3, load6, load9, load_force, load_motion, store3, store_spatial
+from ..spatial.vectors import Force, Motion, add3, motion_at_tip, power, scale3, scale_force, subtract_forces, z_axis
 from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import add_joint_motion, joint_force
 from ..tree.kinematics import force_on_parent
 from ..tree.layout import apply_gravity, parameter, remove_gravity
 from . import contact_layout as contact, element_layout as element
 from .contact_layout import has_tangents, is_contact
+from .contact_reduction import factorize, is_reduced
 from .contact_rows import impulse_on_first_body, impulse_on_second_body, row_of_velocity
 
 
@@ -35,7 +36,26 @@ def update_responses(model, contacts, constraints, numbers, work, k):
     and, for closed loops, the factors of the constraints; writes A.
     """
     table = contacts.table
+    for e in range(table.shape[1]):
+        first = table[element.ROW, e]
+        if has_tangents(e, table):
+            contacts.rows[first, contact.FRICTION, k] = numbers[table[element.NUMBERS, e] + element.NUMBER_FRICTION, k]
     remove_gravity(model, work, k)
+    if is_reduced(contacts):
+        respond_to_forces(model, contacts, numbers, work, k)
+        combine_responses(model, contacts, k)
+        factorize(contacts, k)
+    else:
+        respond_to_rows(model, contacts, constraints, numbers, work, k)
+        assemble_contact_matrix(model, contacts, k)
+    apply_gravity(model, work, k)
+    invert_diagonal(contacts, k)
+
+
+@routine
+def respond_to_rows(model, contacts, constraints, numbers, work, k):
+    """Compute the responses of all rows one by one."""
+    table = contacts.table
     for e in range(table.shape[1]):
         first = table[element.ROW, e]
         if is_upper_stop_after_lower(e, table):
@@ -46,12 +66,92 @@ def update_responses(model, contacts, constraints, numbers, work, k):
             for i in range(model.parent.shape[0]):
                 contacts.responses[row, i, k] = zero
             pass_impulses(e, row, zero, model, contacts, work, k)
-            spread_response(row, model, contacts, work, k)
+            spread_response(row, contacts.responses, model, work, k)
             close_response(row, model, contacts, constraints, work, k)
-        if has_tangents(e, table):
-            contacts.rows[first, contact.FRICTION, k] = numbers[table[element.NUMBERS, e] + element.NUMBER_FRICTION, k]
-    apply_gravity(model, work, k)
-    assemble_contact_matrix(model, contacts, k)
+
+
+@routine
+def respond_to_forces(model, contacts, numbers, work, k):
+    """Compute the responses (c, n, lanes) to the six unit forces on each body with points on the world, and K.
+
+    Writes K, the velocities of the bodies that these forces cause, to the upper triangle of `Contacts.reduced`.
+    """
+    table, bodies, zero = contacts.table, contacts.bodies, zeros_like(numbers[0, k])
+    for group in range(bodies.shape[0] // 6):
+        for i in range(6):
+            row, unit = 6 * group + i, unit_force(i, zero)
+            for j in range(model.parent.shape[0]):
+                bodies[row, j, k] = zero
+            pass_impulse(row, dof_of_group(group, table), zero, unit, bodies, model, work, k)
+            spread_response(row, bodies, model, work, k)
+            for other in range(group, bodies.shape[0] // 6):
+                body = dof_of_group(other, table)
+                for j in range(6):
+                    contacts.reduced[row, 6 * other + j, k] = work.dof[body, frame.A + j, k]
+
+
+@kernel
+def unit_force(i, zero):
+    """Return the Force whose entry i is 1; `zero` is the number zero of each lane."""
+    one = zero + constant_like(zero, 1.0)
+    ang = (one if i == 0 else zero, one if i == 1 else zero, one if i == 2 else zero)
+    return Force(ang, (one if i == 3 else zero, one if i == 4 else zero, one if i == 5 else zero))
+
+
+@kernel
+def dof_of_group(group, table):
+    """Return the dof of the body with this number in element.GROUP."""
+    for e in range(table.shape[1]):
+        if table[element.GROUP, e] == group:
+            return table[element.DOF, e]
+    return 0
+
+
+@routine
+def combine_responses(model, contacts, k):
+    """Compute the responses of all rows, and J H^-1 J^T, from the responses and K of `respond_to_forces`."""
+    table, rows, bodies = contacts.table, contacts.rows, contacts.bodies
+    for e in range(table.shape[1]):
+        first, unknown = table[element.ROW, e], 6 * table[element.GROUP, e]
+        for row in range(first, first + 3):
+            store_spatial(rows, row, contact.BASIS, k, impulse_on_second_body(row, first, contacts, k))
+            f = load6(rows, row, contact.BASIS, k)
+            for j in range(model.parent.shape[0]):
+                total = f[0] * bodies[unknown, j, k] + f[1] * bodies[unknown + 1, j, k]
+                total = total + f[2] * bodies[unknown + 2, j, k] + f[3] * bodies[unknown + 3, j, k]
+                contacts.responses[row, j, k] = (
+                    total + f[4] * bodies[unknown + 4, j, k] + f[5] * bodies[unknown + 5, j, k]
+                )
+    for e in range(table.shape[1]):
+        for row in range(table[element.ROW, e], table[element.ROW, e] + 3):
+            for group in range(table[element.GROUP, e] + 1):
+                motion = motion_of_body(6 * group, 6 * table[element.GROUP, e], row, contacts, k)
+                for d in range(table.shape[1]):
+                    if table[element.GROUP, d] == group:
+                        for other in range(table[element.ROW, d], table[element.ROW, d] + 3):
+                            total = power(load_force(rows, other, contact.BASIS, k), motion)
+                            contacts.matrix[row, other, k] = total
+                            contacts.matrix[other, row, k] = total
+
+
+@kernel
+def motion_of_body(first, unknown, row, contacts, k):
+    """Return the Motion of the body whose first unknown is `first` due to a unit impulse of a row, m/s and rad/s.
+
+    `unknown` is the first unknown of the body of the row.
+    """
+    reduced, impulse = contacts.reduced, load_motion(contacts.rows, row, contact.BASIS, k)
+    ang = (
+        power(load_force(reduced, first, unknown, k), impulse),
+        power(load_force(reduced, first + 1, unknown, k), impulse),
+        power(load_force(reduced, first + 2, unknown, k), impulse),
+    )
+    lin = (
+        power(load_force(reduced, first + 3, unknown, k), impulse),
+        power(load_force(reduced, first + 4, unknown, k), impulse),
+        power(load_force(reduced, first + 5, unknown, k), impulse),
+    )
+    return Motion(ang, lin)
 
 
 @kernel
@@ -78,23 +178,26 @@ def pass_impulses(e, row, zero, model, contacts, work, k):
     table = contacts.table
     i, other, first = table[element.DOF, e], table[element.OTHER, e], table[element.ROW, e]
     if is_contact(e, table):
-        pass_impulse(row, i, zero, impulse_on_second_body(row, first, contacts, k), model, contacts, work, k)
+        f = impulse_on_second_body(row, first, contacts, k)
+        pass_impulse(row, i, zero, f, contacts.responses, model, work, k)
         if other < model.parent.shape[0]:
-            pass_impulse(row, other, zero, impulse_on_first_body(row, first, contacts, k), model, contacts, work, k)
+            f = impulse_on_first_body(row, first, contacts, k)
+            pass_impulse(row, other, zero, f, contacts.responses, model, work, k)
     else:
         motor = zero + constant_like(zero, table[element.SIGN, e])
-        pass_impulse(row, i, motor, Force((zero, zero, zero), (zero, zero, zero)), model, contacts, work, k)
+        f = Force((zero, zero, zero), (zero, zero, zero))
+        pass_impulse(row, i, motor, f, contacts.responses, model, work, k)
 
 
 @routine
-def pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
+def pass_impulse(row, dof_of_row, motor, f, responses, model, work, k):
     """Add the generalized impulses u due to `motor` on a dof and f on its body to the response of a row.
 
     u = motor + S . f,  f_parent = f - U u / D
 
     `motor` is in N m s or N s. f is a Force in world axes about the joint origin of `dof_of_row`, N m s and N s.
     """
-    n, dof, responses = model.parent.shape[0], work.dof, contacts.responses
+    n, dof = model.parent.shape[0], work.dof
     i, at_joint = dof_of_row, motor
     while i < n:
         axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
@@ -107,12 +210,12 @@ def pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
 
 
 @routine
-def spread_response(row, model, contacts, work, k):
+def spread_response(row, responses, model, work, k):
     """Replace the generalized impulses u of a row by the velocities Y that they cause, from the base to the tips.
 
     Y = (u - U . a_parent) / D
     """
-    dof, responses = work.dof, contacts.responses
+    dof = work.dof
     for i in range(model.parent.shape[0]):
         axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
         a = motion_at_tip(load_motion(dof, model.parent[i], frame.A, k), load3(dof, i, frame.LEVER, k))
@@ -138,23 +241,66 @@ def close_response(row, model, contacts, constraints, work, k):
 
 @routine
 def assemble_contact_matrix(model, contacts, k):
-    """Compute J Y (m, m, lanes), and the reciprocals of its diagonal, with which the solver scales impulses."""
+    """Compute J Y (m, m, lanes)."""
+    table = contacts.table
+    for e in range(table.shape[1]):
+        is_on_world = has_tangents(e, table) and table[element.OTHER, e] >= model.parent.shape[0]
+        for d in range(e, table.shape[1]):
+            if is_on_world and has_tangents(d, table):
+                assemble_block(e, d, model, contacts, k)
+            else:
+                assemble_rows(e, d, model, contacts, k)
+
+
+@kernel
+def assemble_rows(e, d, model, contacts, k):
+    """Compute J Y of the rows of two elements row by row, where e is not larger than d."""
+    table, matrix, start = contacts.table, contacts.matrix, contacts.table[element.ROW, d]
+    for row in range(table[element.ROW, e], table[element.ROW, e] + table[element.SIZE, e]):
+        for other in range(max(row, start), start + table[element.SIZE, d]):
+            if is_contact(d, table):
+                total = row_of_velocity(e, row, model, contacts, contacts.responses[other], k)
+            else:  # the product in the other order has one term
+                total = row_of_velocity(d, other, model, contacts, contacts.responses[row], k)
+            matrix[row, other, k] = total
+            matrix[other, row, k] = total
+
+
+@kernel
+def assemble_block(e, d, model, contacts, k):
+    """Compute J Y of a contact e with the world and a contact d, both with tangents, where e is not larger than d."""
+    table, jacobian, responses, matrix = contacts.table, contacts.jacobian, contacts.responses, contacts.matrix
+    row, other, i, n = table[element.ROW, e], table[element.ROW, d], table[element.DOF, e], model.parent.shape[0]
+    v = (responses[other, i, k], responses[other + 1, i, k], responses[other + 2, i, k])
+    first, second, third = (
+        scale3(jacobian[row, i, k], v),
+        scale3(jacobian[row + 1, i, k], v),
+        scale3(jacobian[row + 2, i, k], v),
+    )
+    i = model.parent[i]
+    while i < n:  # J is zero outside the path to the body
+        v = (responses[other, i, k], responses[other + 1, i, k], responses[other + 2, i, k])
+        first = add3(first, scale3(jacobian[row, i, k], v))
+        second = add3(second, scale3(jacobian[row + 1, i, k], v))
+        third = add3(third, scale3(jacobian[row + 2, i, k], v))
+        i = model.parent[i]
+    store3(matrix, row + 2, other, k, third)
+    store3(matrix, row + 1, other, k, second)
+    store3(matrix, row, other, k, first)
+    for a in range(3):
+        for b in range(a + 1 if e == d else 0, 3):
+            matrix[other + b, row + a, k] = matrix[row + a, other + b, k]
+
+
+@routine
+def invert_diagonal(contacts, k):
+    """Store the diagonal of J Y, and its reciprocals, with which the solver scales impulses."""
     table, matrix, rows = contacts.table, contacts.matrix, contacts.rows
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     for e in range(table.shape[1]):
         first, count = table[element.ROW, e], table[element.SIZE, e]
         for row in range(first, first + count):
-            for d in range(e, table.shape[1]):
-                start = table[element.ROW, d]
-                for other in range(max(row, start), start + table[element.SIZE, d]):
-                    if is_contact(d, table):
-                        total = row_of_velocity(e, row, model, contacts, contacts.responses[other], k)
-                    else:  # the product in the other order has one term
-                        total = row_of_velocity(d, other, model, contacts, contacts.responses[row], k)
-                    matrix[row, other, k] = total
-                    matrix[other, row, k] = total
             rows[row, contact.DIAGONAL, k] = matrix[row, row, k]
-        for row in range(first, first + count):
             diagonal = rows[row, contact.DIAGONAL, k]
             if row > first:  # a bound of the largest eigenvalue of the tangents
                 across = abs(matrix[first + 1, first + 2, k])

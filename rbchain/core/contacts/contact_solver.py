@@ -16,8 +16,9 @@ method, which fails with some factors. Sweeps and Newton steps with different fa
 In a contact that slides slowly, u / w is small compared with p, so z = p - u / w hardly depends on the direction
 of u. Most rounds therefore choose the factor of the two tangents such that both terms are similarly large.
 
-W is singular if there are more rows than dofs. A number is therefore added to the diagonal of a Newton step, as in the
-proximal point method. It becomes larger after a failed step, and smaller after a successful step.
+W is singular if there are more rows than dofs, or if a body touches another at three or more points. A number is
+therefore added to the diagonal of a Newton step, as in the proximal point method. It becomes larger after a failed
+step, and smaller after a successful step.
 
 If sweeps and Newton steps fail, the solver starts again with numbers added to the diagonal of W, so that the rows
 hardly depend on each other. The numbers become smaller in steps, and each solution is the start of the next solution.
@@ -34,7 +35,7 @@ import math
 from ...compiling.jit import kernel, routine
 from ..lanes.lanes import any_lane, constant_like, epsilon, nan_unless_finite, select
 from . import contact_layout as contact
-from .contact_newton import MULTIPLES, newton_steps
+from .contact_newton import MULTIPLES, choose_equations, newton_steps
 from .contact_residuals import compute_velocities, largest_missing_velocity, largest_residual, sweep
 
 # Number of sweeps in the first round, the same for the last try, and its factor from round to round. The impulses of
@@ -62,6 +63,7 @@ def solve_contacts(contacts, tolerance, k):
     Reads u_free from VELOCITY, and writes u to VELOCITY. The residual and the tolerance have the unit of u.
     """
     start_with_impulses(contacts, k)
+    choose_equations(contacts, tolerance, k)
     rows = contacts.rows
     residual = run_rounds(contacts, largest_residual(contacts, k), tolerance, SWEEPS, len(MULTIPLES), NEWTON_STEPS, k)
     if any_lane(residual > constant_like(rows, tolerance)):
@@ -76,6 +78,7 @@ def predict_contacts(contacts, tolerance, k):
     Reads and writes VELOCITY as `solve_contacts` does.
     """
     start_with_impulses(contacts, k)
+    choose_equations(contacts, tolerance, k)
     run_rounds(contacts, largest_residual(contacts, k), PREDICTED * tolerance, SWEEPS, 1, PREDICTION_STEPS, k)
 
 

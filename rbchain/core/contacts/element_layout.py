@@ -13,7 +13,8 @@ FORCE = 5  # number of its DryFriction, HardStops or contact among these forces
 OTHER = 6  # dof of the first body of a contact; n for the world, and for other elements
 SIZE = 7  # number of its rows
 POINTS = 8  # number of contacts with tangents of its body with the world, if it is one of them; else 0
-ROWS = 9
+GROUP = 9  # number of its body, if all elements are points of bodies with three or more points on the world; else -1
+ROWS = 10
 
 FRICTION, STOP, FIRST_SHAPE = 0, 1, 2  # kinds; contacts have the kinds from FIRST_SHAPE on
 
