@@ -9,6 +9,7 @@ import rbchain as rb
 from rbchain.acting.body_contacts import BodyContact
 from rbchain.acting.drives import ONE_JOINT, DriveWithModel
 from rbchain.acting.numeric_fields import Declared, Drive, Force
+from rbchain.acting.plane_contacts import PlaneContact
 from rbchain.acting.wrenches import FORCES
 
 CLASSES = (*ONE_JOINT, rb.UserForces, rb.Sampled, rb.Encoder, rb.VelocitySensor, rb.Actuator, rb.Event, *FORCES)
@@ -31,7 +32,7 @@ def test_no_class_of_drives_and_forces_is_missing_here():
         of_rbchain = [sub for sub in kind.__subclasses__() if sub.__module__.startswith("rbchain.")]
         return {kind}.union(*(leaves(sub) for sub in of_rbchain))
 
-    assert leaves(Declared) - {Declared, Drive, DriveWithModel, Force, BodyContact} == set(CLASSES)
+    assert leaves(Declared) - {Declared, Drive, DriveWithModel, Force, BodyContact, PlaneContact} == set(CLASSES)
 
 
 @pytest.mark.plain_python

@@ -9,8 +9,8 @@ import operator
 NUMBA_NAMES = {"numba.core.typing.context.Context": ("resolve_function_type(self, func, args, kws)",)}
 
 # Functions whose result type depends on nothing but the types of their operands.
-_OPERATORS = {operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.invert, abs}
-_OPERATORS |= {operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.getitem}
+OPERATORS = {operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.invert, abs}
+OPERATORS |= {operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.getitem}
 
 
 @contextlib.contextmanager
@@ -19,7 +19,7 @@ def remembering_operators(typing_context):
     resolve, known = typing_context.resolve_function_type, {}
 
     def resolve_once(function, operands, keywords):
-        if keywords or getattr(function, "typing_key", None) not in _OPERATORS:
+        if keywords or getattr(function, "typing_key", None) not in OPERATORS:
             return resolve(function, operands, keywords)
         if (function, operands) not in known:
             found = resolve(function, operands, keywords)
