@@ -166,19 +166,21 @@ def run_of_sample(setup, folder):
 
 
 def run_with_sensitivities(setup, folder):
-    """The derivatives by masses, placements and a parameter of a user function, compared with central differences."""
+    """The derivatives by masses, a placement and a parameter of a user function, compared with central differences."""
     increment = np.finfo(setup.dtype).eps ** (1 / 3)
     factors = 1 + increment, 1 - increment
     has_function, places = setup.case.drive == "UserForces", setup.model.placement_translation
     has_geometry = not (setup.model.constraint_names or setup.model.in_water)
-    names = ["mass", *["placement_translation"] * has_geometry, *["hold.parameters"] * has_function]
+    last = f"{setup.model.joint_names[-1]}.placement_translation"
+    names = ["mass", *[last] * has_geometry, *["hold.parameters"] * has_function]
     motion = setup.simulate(derivatives=names)
     pairs = [
         (motion.derivatives["mass"][-1] @ setup.model.mass, [setup.simulate(setup.varied([x]), (1,)) for x in factors])
     ]
     if has_geometry:
-        models = [setup.model.vary(placement_translation=places[None] * x) for x in factors]
-        found = (motion.derivatives["placement_translation"][-1] * places).sum((-2, -1))
+        changes = [np.where(np.arange(len(places))[:, None] == len(places) - 1, x, 1.0) for x in factors]
+        models = [setup.model.vary(placement_translation=places[None] * change) for change in changes]
+        found = motion.derivatives[last][-1] @ places[-1]
         pairs.append((found, [setup.simulate(model, (1,)) for model in models]))
     if has_function:
         (force,) = setup.drives

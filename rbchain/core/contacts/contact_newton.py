@@ -204,7 +204,8 @@ def choose_equations(contacts, tolerance, k):
     for row in range(rows.shape[0]):
         speed = max(speed, abs(rows[row, contact.VELOCITY, k]))
     fits = speed * epsilon(rows) <= constant_like(rows, ROUND_OFF * tolerance) * least_proximal(rows)
-    rows[0, contact.REDUCES, k] = select(fits, one if is_reduced(contacts) else zero, zero)
+    reduces = one if is_reduced(contacts) else zero
+    rows[0, contact.REDUCES, k] = select(fits, reduces, zero)
 
 
 @kernel

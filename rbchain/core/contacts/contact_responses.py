@@ -95,7 +95,8 @@ def unit_force(i, zero):
     """Return the Force whose entry i is 1; `zero` is the number zero of each lane."""
     one = zero + constant_like(zero, 1.0)
     ang = (one if i == 0 else zero, one if i == 1 else zero, one if i == 2 else zero)
-    return Force(ang, (one if i == 3 else zero, one if i == 4 else zero, one if i == 5 else zero))
+    lin = (one if i == 3 else zero, one if i == 4 else zero, one if i == 5 else zero)
+    return Force(ang, lin)
 
 
 @kernel
