@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from .determinable import Determinable
 #: Single calls with at most this number of rows of result and scratch take at most about 1 ms. They keep Python's
 #: global lock.
 MAX_ROWS_OF_SINGLE_CALLS = 10_000
+#: Number of states of each varied sample that are copied at once, next to each other for a driver.
+COLUMNS = 64
 
 
 def _no_result(*states: Any) -> None:
@@ -136,7 +139,7 @@ class KernelModel(Determinable):
         else:
             written = written.reshape(-1)
         arguments = (*of_model, *arrays, written)
-        self._run(driver, arguments, samples, dtype, LANE_WIDTHS[dtype.name] if batch else 1, rows)
+        self._run(driver, [arguments], samples, dtype, LANE_WIDTHS[dtype.name] if batch else 1, rows)
         is_single = self._shared and not batch and dtype is FLOAT64 and out is None and all(x is None for x in wrenches)
         if not is_single or rows > MAX_ROWS_OF_SINGLE_CALLS:
             return result
@@ -161,28 +164,44 @@ class KernelModel(Determinable):
         The states lie along the axes of `batch` that the batch of the model does not have, or in which it has length 1.
         """
         own = (*(1,) * (len(batch) - len(self.batch_shape)), *self.batch_shape)
-        of_states = [length != of_samples for length, of_samples in zip(batch, own, strict=True)]
-        samples, dtype = math.prod(own), result.dtype
-        found = np.empty((samples, result.size // math.prod(batch)), dtype)
-        for place in np.ndindex(*(length if varies else 1 for length, varies in zip(batch, of_states, strict=True))):
-            column = tuple(i if varies else slice(None) for i, varies in zip(place, of_states, strict=True))
-            states = [np.ascontiguousarray(x[column]).reshape(samples, x.shape[-1]) for x in arrays]
-            self._run(driver, (*of_model, *states, found), samples, dtype, LANE_WIDTHS[dtype.name], rows)
-            result[column] = found.reshape(result[column].shape)
+        varying = [axis for axis, of_samples in enumerate(own) if batch[axis] != of_samples]
+        if not varying:
+            batch, varying, result = (1, *batch), [0], result[None]
+            arrays = [x[None] for x in arrays]
+        *outer, last = varying
+        samples, dtype, axis = math.prod(own), result.dtype, last - len(outer)
+        index: list[Any] = [slice(None)] * len(batch)
+        for place in np.ndindex(*(batch[a] for a in outer)):
+            for a, i in zip(outer, place, strict=True):
+                index[a] = i
+            for first in range(0, batch[last], COLUMNS):
+                index[last] = slice(first, first + COLUMNS)
+                given = [np.moveaxis(x[tuple(index)], axis, 0) for x in arrays]
+                states = [np.ascontiguousarray(x).reshape(len(x), samples, x.shape[-1]) for x in given]
+                written = np.moveaxis(result[tuple(index)], axis, 0)
+                found = np.empty((len(written), samples, written.size // (len(written) * samples)), dtype)
+                calls = [(*of_model, *column) for column in zip(*states, found, strict=True)]
+                self._run(driver, calls, samples, dtype, LANE_WIDTHS[dtype.name], rows)
+                written[...] = found.reshape(written.shape)
 
     def _run(
         self,
         driver: Callable[..., Any],
-        arguments: tuple[Any, ...],
+        calls: Sequence[tuple[Any, ...]],
         samples: int,
         dtype: np.dtype,
         width: int,
         rows: int,
     ) -> None:
-        """Call a driver for all samples in threads, with `rows` rows of working memory for a block of `width` lanes."""
+        """Call a driver with these arguments for all samples in threads, one call after the other.
+
+        A block of `width` lanes has `rows` rows of working memory.
+        """
         spare = self.spare_memory.setdefault((dtype.itemsize, width, rows), [])
         max_threads = 1 + samples * self.nv // threads.DOFS_PER_THREAD
-        threads.run(driver, spare, lambda: self.new_memory(dtype, width, rows), arguments, samples, width, max_threads)
+        new_memory = partial(self.new_memory, dtype, width, rows)
+        for arguments in calls:
+            threads.run(driver, spare, new_memory, arguments, samples, width, max_threads)
 
     def new_memory(self, dtype: np.dtype, width: int, rows: int) -> np.ndarray:
         """Allocate working memory for a block of `width` lanes, with these many rows for the driver.
