@@ -101,7 +101,7 @@ EFFORTS = {
 
 
 def effort(case):
-    """About how many times as long as other cases a case takes. A long chain has derivatives by many parameters."""
+    """About how many times as long as others a case takes. The long mechanism has derivatives by many parameters."""
     many_columns = 20.0 if case.mechanism == "long" and case.way == "sensitivities" else 1.0
     return many_columns * math.prod(EFFORTS.get(value, 1.0) for value in case)
 
