@@ -12,7 +12,14 @@ from ..forces import signal_layout as signal
 from ..forces.passive import stribeck_share
 from ..lanes.lanes import constant_like, select, zeros_like
 from ..spatial.storage import load9, load_motion
-from ..spatial.vectors import Force, add3, cross, rotate, scale3
+from ..spatial.vectors import (
+    Force,
+    add3,
+    column_of,
+    cross,
+    rotate,
+    scale3,
+)
 from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.kinematics import body_axes, force_on_parent
 from ..tree.layout import parameter, parameter3
@@ -49,7 +56,7 @@ from .parameter_layout import (
     OF_FEEDBACK,
     OF_GEOMETRY,
 )
-from .parameters_between_bodies import add_force_between_bodies, axis_of_body, force_of_dof
+from .parameters_between_bodies import add_force_between_bodies, force_of_dof
 from .parameters_of_geometry import subtract_force_of_geometry
 
 
@@ -260,7 +267,7 @@ def force_by_parameter(i, block, kind, entry, k):
     w, wd, axes = v.ang, acceleration.ang, body_axes(i, model, block.work, k)
     if kind == BY_INERTIA:
         row, column = (0, entry) if entry < 3 else (1, entry - 2) if entry < 5 else (2, 2)
-        x, y = axis_of_body(axes, row), axis_of_body(axes, column)
+        x, y = column_of(axes, row), column_of(axes, column)
         moment = moment_of_product(x, y, w, wd)
         if entry not in (0, 3, 5):  # the tensor is symmetric
             moment = add3(moment, moment_of_product(y, x, w, wd))
@@ -270,7 +277,7 @@ def force_by_parameter(i, block, kind, entry, k):
     b = add3(add3(acceleration.lin, cross(w, v.lin)), acceleration_about_origin(c, w, wd))
     if kind == BY_MASS:
         return Force(cross(c, b), b)
-    m, e = parameter(model.parameters, i, param.MASS, k), axis_of_body(axes, entry)
+    m, e = parameter(model.parameters, i, param.MASS, k), column_of(axes, entry)
     change = acceleration_about_origin(e, w, wd)
     return Force(scale3(m, add3(cross(e, b), cross(c, change))), scale3(m, change))
 

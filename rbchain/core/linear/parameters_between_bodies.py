@@ -41,6 +41,7 @@ from ..spatial.vectors import (
     Force,
     Motion,
     add3,
+    column_of,
     compose,
     cross_force,
     dot,
@@ -143,7 +144,7 @@ def add_force_of_end(block, kind, s, entry, w, k):
         spring = spring_state(s, model, springs, numbers, work, k)
         zero = zeros_like(spring.tension)
         a, b, W = springs[SPRING_DOF_A, s], springs[SPRING_DOF_B, s], Force((zero, zero, zero), spring_force(spring))
-        e = axis_of_body(body_axes(a if kind == BY_POINT_A else b, model, work, k), entry)
+        e = column_of(body_axes(a if kind == BY_POINT_A else b, model, work, k), entry)
         add_joint_forces_of_end((a, b), spring, kind in OF_ENDS_A, Motion((zero, zero, zero), e), W, block, w, k)
 
 
@@ -156,14 +157,14 @@ def displacement_of_frame(kind, s, bushing, entry, block, k):
     bushings, numbers = block.loads.actions.shared.bushings, block.loads.actions.numbers
     zero = zeros_like(bushing.p[0])
     if kind == BY_TURN_A:
-        turn = Motion(axis_of_body(bushing.axes, entry), (zero, zero, zero))
+        turn = Motion(column_of(bushing.axes, entry), (zero, zero, zero))
         return motion_at_tip(turn, rotate(bushing.axes, bushing.p))
     dof = bushings[BUSHING_DOF_A, s] if kind == BY_ORIGIN_A else bushings[BUSHING_DOF_B, s]
     axes = body_axes(dof, block.model, block.work, k)
     if kind == BY_TURN_B:
         axes = compose(axes, number9(numbers, bushings[BUSHING_NUMBERS, s] + BUSHING_ROTATION_B, k))
-        return Motion(axis_of_body(axes, entry), (zero, zero, zero))
-    return Motion((zero, zero, zero), axis_of_body(axes, entry))
+        return Motion(column_of(axes, entry), (zero, zero, zero))
+    return Motion((zero, zero, zero), column_of(axes, entry))
 
 
 @kernel
@@ -278,13 +279,3 @@ def force_of_dof(i, f, block, k):
     """Return the joint force of dof i, N m or N, of a Force about its joint origin in world axes (reads R)."""
     axis = z_axis(load9(block.work.dof, i, frame.R, k))
     return joint_force(block.model.joint[i], axis, parameter(block.model.parameters, i, param.ADVANCE, k), f)
-
-
-@kernel
-def axis_of_body(axes, j):
-    """Return column j (3) of a rotation (9)."""
-    if j == 0:
-        return (axes[0], axes[3], axes[6])
-    if j == 1:
-        return (axes[1], axes[4], axes[7])
-    return (axes[2], axes[5], axes[8])

@@ -39,6 +39,7 @@ from ..spatial.vectors import (
     add3,
     add_forces,
     add_motions,
+    column_of,
     compose,
     cross_force,
     cross_motion,
@@ -61,7 +62,7 @@ from ..tree.kinematics import (
 )
 from ..tree.layout import parameter3, parameter9
 from .parameter_layout import BY_AXIS, BY_TRANSLATION, COLUMN_KIND, OF_GEOMETRY
-from .parameters_between_bodies import axis_of_body, force_of_dof, has_forces_between_bodies
+from .parameters_between_bodies import force_of_dof, has_forces_between_bodies
 
 
 class Displacement(NamedTuple):
@@ -112,17 +113,17 @@ def subtract_force_of_geometry(block, kind, i, entry, w, k):
     model, work = block.model, block.work
     p, R_p, zero = model.parent[i], load9(work.dof, model.parent[i], frame.R, k), constant_like(work.dof, 0.0)
     if kind == BY_TRANSLATION:
-        e = axis_of_body(body_axes(p, model, work, k), entry)
+        e = column_of(body_axes(p, model, work, k), entry)
         subtract_force_of_displacement(block, Displacement(i, True, Motion((zero, zero, zero), e)), w, k)
         return
     R = compose(R_p, parameter9(model.parameters, i, param.PLACEMENT_ROTATION, k))
-    e = axis_of_body(axes_of_body(i, R, model, k), entry)
+    e = column_of(axes_of_body(i, R, model, k), entry)
     to_placement = rotate(R_p, parameter3(model.parameters, i, param.PLACEMENT_TRANSLATION, k))
     travel = subtract3(load3(work.dof, i, frame.LEVER, k), to_placement)
     turn = motion_at_tip(Motion(e, (zero, zero, zero)), travel)
     subtract_force_of_displacement(block, Displacement(i, True, turn), w, k)
     if kind == BY_AXIS:
-        e = scale3(constant_like(work.dof, -1.0), axis_of_body(body_axes(i, model, work, k), entry))
+        e = scale3(constant_like(work.dof, -1.0), column_of(body_axes(i, model, work, k), entry))
         subtract_force_of_displacement(block, Displacement(i, False, Motion(e, (zero, zero, zero))), w, k)
 
 

@@ -21,6 +21,7 @@ from ..spatial.storage import load3, load9, load_force, load_motion, store_spati
 from ..spatial.vectors import (
     Force,
     add3,
+    column_of,
     compose,
     cross,
     dot,
@@ -228,16 +229,6 @@ def align_axes(c, model, constraints, work, k):
             e = scale3(half, subtract3(e, other_e))
             residual, bias = half * (residual - other), half * (bias - other_bias)
         store_turn(constraints.rows, table[closure.ROW, c] + r, k, residual, bias, e, subtract3(w_b, w_a))
-
-
-@kernel
-def column_of(R, axis):
-    """Return one column (3) of a rotation R (9)."""
-    if axis == 0:
-        return (R[0], R[3], R[6])
-    if axis == 1:
-        return (R[1], R[4], R[7])
-    return (R[2], R[5], R[8])
 
 
 @kernel

@@ -42,6 +42,7 @@ from ..spatial.storage import load3, load6, load9, load_force, load_motion, stor
 from ..spatial.vectors import (
     Force,
     add3,
+    column_of,
     compose,
     cross,
     cross_force,
@@ -60,7 +61,7 @@ from ..tree.kinematics import axis_motion
 from ..tree.layout import parameter, parameter3, parameter9
 from . import constraint_layout as closure, equation_layout as equation
 from .constraint_jacobian import constraint_jacobian
-from .constraint_rows import column_of, inverse_relaxation_time
+from .constraint_rows import inverse_relaxation_time
 
 
 class Point(NamedTuple):

@@ -138,6 +138,16 @@ def z_axis(R):
 
 
 @kernel
+def column_of(R, axis):
+    """Return one column (3) of a rotation R (9)."""
+    if axis == 0:
+        return (R[0], R[3], R[6])
+    if axis == 1:
+        return (R[1], R[4], R[7])
+    return (R[2], R[5], R[8])
+
+
+@kernel
 def symmetric(S, a):
     """Return S a (3) for a symmetric matrix S (6) and a vector a (3)."""
     return (
